@@ -1,0 +1,41 @@
+#include <cstdio>
+#include <string>
+
+#include "cli/verb.h"
+
+namespace headway::cli {
+
+int fail(const base::Status& status) {
+  std::fprintf(stderr, "headway: %s\n", status.message().c_str());
+  return kExitBadInput;
+}
+
+}  // namespace headway::cli
+
+int main(int argc, char** argv) {
+  using namespace headway::cli;
+  CLI::App app{
+      "Headway measures where every nanosecond of a training job goes, and takes the lost ones "
+      "back."};
+  app.name("headway");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", std::string("headway ") + HEADWAY_VERSION);
+  app.footer(
+      "Start here:\n"
+      "  headway run train.py        run a script and measure it\n"
+      "  headway report              what became of its time");
+
+  int exit_code = kExitOk;
+  constexpr AddVerb kVerbs[] = {add_run, add_report, add_import, add_export, add_doctor};
+  for (const AddVerb add : kVerbs) add(app, exit_code);
+
+  try {
+    app.parse(split_run_command(app, argc, argv), argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);  // --help and --version
+  } catch (const CLI::ParseError& e) {
+    std::fprintf(stderr, "headway: %s (try `headway --help`)\n", e.what());
+    return kExitBadInput;
+  }
+  return exit_code;
+}

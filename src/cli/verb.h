@@ -1,0 +1,34 @@
+// The verbs of the `headway` binary: one file each. A verb adds its sub-command, with help that
+// ends in an example, and runs in the sub-command's callback.
+//
+// Exit codes: 0; 1 the check failed; 2 bad usage or input, after one clear line on stderr. `run`
+// returns the first failing rank's own code, and 125 for a fault of its own.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "base/status.h"
+
+namespace headway::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitCheckFailed = 1;
+inline constexpr int kExitBadInput = 2;
+
+// `exit_code` outlives the parse; a callback sets it.
+using AddVerb = void (*)(CLI::App& app, int& exit_code);
+
+void add_run(CLI::App& app, int& exit_code);
+void add_report(CLI::App& app, int& exit_code);
+void add_import(CLI::App& app, int& exit_code);
+void add_export(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
+
+// Takes the command of `headway run` (script or program, and its arguments) out of the parser's
+// sight and keeps it for the verb. Returns how many of `argv` are left to parse.
+int split_run_command(const CLI::App& app, int argc, char** argv);
+
+// Prints "headway: MESSAGE" on stderr and returns kExitBadInput.
+int fail(const base::Status& status);
+
+}  // namespace headway::cli
