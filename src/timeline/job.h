@@ -1,0 +1,46 @@
+// A whole job: its attempts in order, their ledgers joined, and what lies between them. This is
+// what metrics are computed from. Pure: `now` is an argument.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "event/stream.h"
+#include "timeline/attempt.h"
+
+namespace headway::timeline {
+
+// attempt = allocation * 65536 + launch
+[[nodiscard]] constexpr std::int64_t allocation_of(std::int64_t attempt) {
+  return attempt >> 16;
+}
+
+struct JobResult {
+  std::string job;
+  std::vector<AttemptResult> attempts;  // by id; their own ledgers are kept
+  Ledger ledger;                        // the job's wall, sealed
+  std::int64_t queued_ns = 0;           // waiting for resources, outside the wall
+  std::vector<std::pair<std::int64_t, std::int64_t>> queued;  // its intervals
+  std::int64_t overlap_ns = 0;
+  std::int64_t gap_ns = 0;
+  std::int64_t unsaved_ns = 0;
+  std::vector<std::int64_t> unsaved_by_attempt_ns;  // as `attempts`
+  std::vector<std::int64_t> down_before_ns;  // as `attempts`: from the end before to its beginning
+  std::optional<std::int64_t> allocated_ns;  // the first known
+  bool running = false;
+  bool used_step_numbers = false;          // `data` was not known throughout
+  std::vector<std::string> missing_marks;  // of the first attempt, for `coverage`
+  std::map<std::string, std::string> attrs;
+  std::map<std::string, std::int64_t> user_spans;
+};
+
+struct JobOptions {
+  std::optional<std::int64_t> now_ns;  // set when the job is alive
+};
+
+[[nodiscard]] JobResult attribute_job(const event::JobStreams& job, const JobOptions& options);
+
+}  // namespace headway::timeline

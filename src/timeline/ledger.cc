@@ -1,0 +1,233 @@
+#include "timeline/ledger.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/wide.h"
+
+namespace headway::timeline {
+namespace {
+
+using Wide = base::Int128;
+
+// The smallest block that a run is divided into. Below it rounding could exceed the largest
+// bucket's share, and the account would not be monotone.
+constexpr std::int64_t kBlockMinNs = 4096;
+
+std::int64_t failure_of(const Sums& sums, bool recovery) {
+  return recovery ? sums.total() - sums[Bucket::effective] : sums.always_failure();
+}
+
+std::size_t largest_bucket(const Sums& sums) {
+  return static_cast<std::size_t>(std::max_element(sums.ns.begin(), sums.ns.end()) -
+                                  sums.ns.begin());
+}
+
+// The first `i` of `n` equal blocks of a run: every bucket by floor, the largest takes the rest.
+Sums first_blocks(const Sums& sums, std::size_t largest, std::int64_t length_ns, std::int64_t i,
+                  std::int64_t n) {
+  Sums out;
+  std::int64_t others = 0;
+  for (std::size_t b = 0; b < kBuckets; ++b) {
+    if (b == largest || sums.ns[b] == 0) continue;
+    out.ns[b] = static_cast<std::int64_t>(Wide(sums.ns[b]) * i / n);
+    others += out.ns[b];
+  }
+  out.ns[largest] = length_ns - others;
+  return out;
+}
+
+}  // namespace
+
+Account& Account::operator+=(const Account& o) {
+  sums += o.sums;
+  failure_ns += o.failure_ns;
+  steps += o.steps;
+  return *this;
+}
+
+Account& Account::operator-=(const Account& o) {
+  sums -= o.sums;
+  failure_ns -= o.failure_ns;
+  steps -= o.steps;
+  return *this;
+}
+
+Account part_of(const Piece& piece, std::int64_t t_ns) {
+  Account out;
+  const std::int64_t length = piece.t1_ns - piece.t0_ns;
+  const std::int64_t x = std::clamp<std::int64_t>(t_ns - piece.t0_ns, 0, length);
+  if (x == 0) return out;
+  if (x == length) {
+    out.sums = piece.sums;
+    out.steps = piece.steps;
+  } else {
+    const std::int64_t blocks =
+        std::clamp<std::int64_t>(piece.steps, 1, std::max<std::int64_t>(1, length / kBlockMinNs));
+    // Block i covers [i*length/blocks, (i+1)*length/blocks).
+    const auto start_of = [&](std::int64_t i) {
+      return static_cast<std::int64_t>(Wide(length) * i / blocks);
+    };
+    auto i = static_cast<std::int64_t>(Wide(x) * blocks / length);
+    while (i + 1 < blocks && start_of(i + 1) <= x) ++i;
+    while (i > 0 && start_of(i) > x) --i;
+    const std::size_t largest = largest_bucket(piece.sums);
+    out.sums = first_blocks(piece.sums, largest, start_of(i), i, blocks);
+    const Sums next = first_blocks(piece.sums, largest, start_of(i + 1), i + 1, blocks);
+    std::int64_t left = x - start_of(i);
+    for (std::size_t b = 0; b < kBuckets && left > 0; ++b) {
+      const std::int64_t take = std::clamp<std::int64_t>(next.ns[b] - out.sums.ns[b], 0, left);
+      out.sums.ns[b] += take;
+      left -= take;
+    }
+    HW_CHECK(left == 0);
+    out.steps = static_cast<std::int64_t>(Wide(piece.steps) * i / blocks);
+  }
+  out.failure_ns = failure_of(out.sums, piece.recovery);
+  return out;
+}
+
+void Ledger::add(const Piece& piece) {
+  HW_CHECK(piece.t1_ns >= piece.t0_ns);
+  HW_CHECK(piece.sums.total() == piece.t1_ns - piece.t0_ns);
+  HW_CHECK(pieces_.empty() || piece.t0_ns >= pieces_.back().t1_ns);
+  if (piece.t1_ns == piece.t0_ns && piece.steps == 0) return;
+  pieces_.push_back(piece);
+  pieces_.back().foldable = false;
+  if (++singles_ > pieces_max) shrink_pieces();
+}
+
+void Ledger::add_step(const Piece& step) {
+  HW_CHECK(step.t1_ns >= step.t0_ns && step.steps == 1);
+  const bool grows = !pieces_.empty() && pieces_.back().foldable &&
+                     pieces_.back().t1_ns == step.t0_ns && pieces_.back().steps < steps_per_run_ &&
+                     pieces_.back().recovery == step.recovery;
+  if (!grows) {
+    HW_CHECK(pieces_.empty() || step.t0_ns >= pieces_.back().t1_ns);
+    pieces_.push_back(step);
+    pieces_.back().foldable = true;
+    if (++runs_ > runs_max) halve_runs();
+    return;
+  }
+  Piece& run = pieces_.back();
+  for (std::size_t b = 0; b < kBuckets; ++b) run.sums.ns[b] += step.sums.ns[b];
+  run.t1_ns = step.t1_ns;
+  run.steps += 1;
+  run.data_end = step.data_end;
+  run.train_ns += step.train_ns;
+}
+
+namespace {
+
+void merge_into(Piece& into, const Piece& piece) {
+  into.t1_ns = piece.t1_ns;
+  into.sums += piece.sums;
+  into.steps += piece.steps;
+  if (piece.steps > 0) into.data_end = piece.data_end;
+  into.train_ns += piece.train_ns;
+}
+
+}  // namespace
+
+// Runs double their length whenever there are too many: amortised O(1) a step, and the same steps
+// always give the same runs.
+void Ledger::halve_runs() {
+  steps_per_run_ *= 2;
+  std::vector<Piece> out;
+  out.reserve(pieces_.size());
+  runs_ = 0;
+  for (const Piece& piece : pieces_) {
+    if (!out.empty() && piece.foldable && out.back().foldable && out.back().t1_ns == piece.t0_ns &&
+        out.back().recovery == piece.recovery && out.back().steps + piece.steps <= steps_per_run_) {
+      merge_into(out.back(), piece);
+      continue;
+    }
+    out.push_back(piece);
+    if (piece.foldable) ++runs_;
+  }
+  pieces_ = std::move(out);
+}
+
+// Too many single pieces (a start-up with tens of thousands of spans): neighbours are merged two by
+// two. Whole accounts stay exact; only a window's cut inside becomes coarser.
+void Ledger::shrink_pieces() {
+  std::vector<Piece> out;
+  out.reserve(pieces_.size() / 2 + 1);
+  bool open = false;
+  singles_ = 0;
+  for (const Piece& piece : pieces_) {
+    if (open && !piece.foldable && out.back().t1_ns == piece.t0_ns &&
+        out.back().recovery == piece.recovery) {
+      merge_into(out.back(), piece);
+      open = false;
+      continue;
+    }
+    out.push_back(piece);
+    open = !piece.foldable;
+    if (open) ++singles_;
+  }
+  pieces_ = std::move(out);
+}
+
+void Ledger::append(const Ledger& later) {
+  HW_CHECK(empty() || later.empty() || later.begin_ns() >= end_ns());
+  pieces_.insert(pieces_.end(), later.pieces_.begin(), later.pieces_.end());
+}
+
+void Ledger::seal() {
+  cumulative_.clear();
+  cumulative_.reserve(pieces_.size() + 1);
+  Account sum;
+  for (const Piece& piece : pieces_) {
+    cumulative_.push_back(sum);
+    sum += part_of(piece, piece.t1_ns);
+  }
+  cumulative_.push_back(sum);
+}
+
+Account Ledger::total() const {
+  HW_CHECK(cumulative_.size() == pieces_.size() + 1);
+  return cumulative_.back();
+}
+
+Account Ledger::before(std::int64_t t_ns) const {
+  HW_CHECK(cumulative_.size() == pieces_.size() + 1);
+  const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), t_ns,
+                                      [](std::int64_t t, const Piece& p) { return t < p.t0_ns; });
+  if (after == pieces_.begin()) return {};
+  const auto i = static_cast<std::size_t>(after - pieces_.begin()) - 1;
+  Account out = cumulative_[i];
+  // A piece of no length (a step that took no time) lies before its own instant.
+  if (pieces_[i].t1_ns <= t_ns) return cumulative_[i + 1];
+  out += part_of(pieces_[i], t_ns);
+  return out;
+}
+
+Account Ledger::window(std::int64_t from_ns, std::int64_t to_ns) const {
+  if (to_ns <= from_ns) return {};
+  Account out = before(to_ns);
+  out -= before(from_ns);
+  return out;
+}
+
+std::int64_t Ledger::train_ns_up_to(std::int64_t data) const {
+  std::int64_t sum = 0;
+  std::int64_t data_begin = 0;
+  bool first = true;
+  for (const Piece& piece : pieces_) {
+    if (piece.steps == 0) continue;
+    if (piece.data_end <= data) {
+      sum += piece.train_ns;
+    } else if (!first && data > data_begin && piece.data_end > data_begin) {
+      // By double: positions are the user's numbers and may span all 64 bits.
+      const double share = (static_cast<double>(data) - static_cast<double>(data_begin)) /
+                           (static_cast<double>(piece.data_end) - static_cast<double>(data_begin));
+      sum += static_cast<std::int64_t>(static_cast<double>(piece.train_ns) * share);
+    }
+    data_begin = piece.data_end;
+    first = false;
+  }
+  return sum;
+}
+
+}  // namespace headway::timeline
