@@ -10,6 +10,9 @@ if(HEADWAY_MOLD AND NOT HEADWAY_FUZZ)
 endif()
 
 find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(simdjson REQUIRED)
 
 add_library(headway_warnings INTERFACE)
 target_compile_options(headway_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion

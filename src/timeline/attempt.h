@@ -1,9 +1,6 @@
 // One attempt of a job, attributed: all its ranks' streams in, a ledger and the attempt's facts
 // out. The unit of work and of merging. Pure: reads only its sources, no clock.
-//
-// Ranks are combined by the critical rank. In start-up the last rank to get through a stage
-// decides; in the loop, the time from the last rank's end of one step to the last rank's end of the
-// next belongs to the rank that ended last: its waits are charged, the rest is training.
+// attempt_state.h says how ranks are combined.
 #pragma once
 
 #include <array>

@@ -85,8 +85,6 @@ class Joiner {
     out_.attempts.push_back(std::move(attempt));
   }
 
-  [[nodiscard]] std::int64_t end_ns() const { return end_ns_; }
-
  private:
   void add(std::int64_t t0, std::int64_t t1, Bucket bucket, bool recovery) {
     if (t1 <= t0) return;
@@ -168,23 +166,18 @@ void describe(JobResult& out, const event::NameTable& names) {
   }
 }
 
-JobResult attribute(const event::JobStreams& job, const JobOptions& options, bool use_steps,
-                    bool& missing_data) {
-  JobResult out;
-  out.job = job.job;
-  out.used_step_numbers = use_steps;
+std::vector<AttemptResult> attribute_attempts(const event::JobStreams& job,
+                                              const JobOptions& options, bool use_steps,
+                                              bool& missing_data) {
+  std::vector<AttemptResult> out;
   const StreamsByAttempt attempts = by_attempt(job);
   const std::map<std::int64_t, std::int64_t> cut_of = cuts(attempts);
-  Joiner joiner(out);
-  std::int64_t high_water = INT64_MIN;
+  AttemptOptions o;
+  o.use_steps = use_steps;
   for (const auto& [id, streams] : attempts) {
-    AttemptOptions o;
     o.id = id;
-    o.floor_ns = joiner.end_ns();
     o.cut_ns = std::max(cut_of.at(id), o.floor_ns);
-    o.high_water = high_water;
-    o.use_steps = use_steps;
-    o.later = !out.attempts.empty();
+    o.later = !out.empty();
     o.last = id == attempts.rbegin()->first;
     if (o.last) o.now_ns = options.now_ns;
     AttemptResult result = attribute_attempt(streams, o);
@@ -193,25 +186,36 @@ JobResult attribute(const event::JobStreams& job, const JobOptions& options, boo
         result.any_event || f.submitted_ns || f.resources_available_ns || f.allocated_ns;
     if (!any) continue;  // an empty journal: nothing was said
     missing_data |= result.missing_data;
-    high_water = result.high_water;
-    joiner.join(std::move(result));
+    o.high_water = result.high_water;
+    o.floor_ns = std::max(result.end_ns, result.launch_ns);
+    out.push_back(std::move(result));
   }
   return out;
 }
 
 }  // namespace
 
-JobResult attribute_job(const event::JobStreams& job, const JobOptions& options) {
-  bool missing_data = false;
-  JobResult out = attribute(job, options, false, missing_data);
-  // Positions are comparable only in one unit: if any step lacks `data`, numbers serve for the job.
-  if (missing_data) out = attribute(job, options, true, missing_data);
+JobResult join_attempts(const std::string& job, std::vector<AttemptResult> attempts, bool use_steps,
+                        const event::NameTable* names) {
+  JobResult out;
+  out.job = job;
+  out.used_step_numbers = use_steps;
+  Joiner joiner(out);
+  for (AttemptResult& attempt : attempts) joiner.join(std::move(attempt));
   out.ledger.seal();
   HW_CHECK(out.attempts.size() == out.down_before_ns.size());
   if (!out.attempts.empty()) out.running = out.attempts.back().outcome == Outcome::running;
   reckon_unsaved(out);
-  if (job.names) describe(out, *job.names);
+  if (names != nullptr) describe(out, *names);
   return out;
+}
+
+JobResult attribute_job(const event::JobStreams& job, const JobOptions& options) {
+  bool missing_data = false;
+  std::vector<AttemptResult> attempts = attribute_attempts(job, options, false, missing_data);
+  // Positions are comparable only in one unit: if any step lacks `data`, numbers serve for the job.
+  if (missing_data) attempts = attribute_attempts(job, options, true, missing_data);
+  return join_attempts(job.job, std::move(attempts), missing_data, job.names.get());
 }
 
 }  // namespace headway::timeline

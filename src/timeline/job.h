@@ -41,6 +41,10 @@ struct JobOptions {
   std::optional<std::int64_t> now_ns;  // set when the job is alive
 };
 
+// Joins attempts, in order of id, into a job. `names` may be null.
+[[nodiscard]] JobResult join_attempts(const std::string& job, std::vector<AttemptResult> attempts,
+                                      bool use_steps, const event::NameTable* names);
+
 [[nodiscard]] JobResult attribute_job(const event::JobStreams& job, const JobOptions& options);
 
 }  // namespace headway::timeline

@@ -26,9 +26,13 @@ Kind kind_of(PhaseId phase) {
 
 }  // namespace
 
-RankMachine::RankMachine(const MachineOptions& options, Facts* facts)
-    : options_(options), facts_(facts) {
+RankMachine::RankMachine(const MachineOptions& options, Facts* facts) : options_(options) {
+  bind(facts);
+}
+
+void RankMachine::bind(Facts* facts) {
   HW_CHECK(facts != nullptr);
+  facts_ = facts;
 }
 
 std::int64_t RankMachine::in_order(std::int64_t t) {

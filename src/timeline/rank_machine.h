@@ -48,8 +48,10 @@ class RankMachine {
   static constexpr std::size_t device_pending_max = 64;
   static constexpr std::size_t user_names_max = 256;
 
-  // `facts` is the attempt's, shared by its machines, and outlives them.
+  // `facts` is the attempt's, shared by its machines, and outlives them. A copied machine must be
+  // bound to its own attempt's facts before its next event.
   RankMachine(const MachineOptions& options, Facts* facts);
+  void bind(Facts* facts);
 
   void consume(const event::Event& e);
   // No more events will come: the last step is final and joins the queue.
@@ -107,7 +109,7 @@ class RankMachine {
   [[nodiscard]] Kind joined_kind() const;
 
   MachineOptions options_;
-  Facts* facts_;
+  Facts* facts_ = nullptr;
   std::int64_t now_ns_ = kNoTime;
   std::int64_t first_ns_ = kNoTime;
   std::int64_t last_event_ns_ = kNoTime;

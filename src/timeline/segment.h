@@ -43,6 +43,11 @@ class SegmentList {
   static constexpr std::size_t segments_max = 4096;
 
   SegmentList() {}  // few_ stays unwritten: size_ says what is in it
+  SegmentList(const SegmentList& o)
+      : few_(o.few_),
+        size_(o.size_),
+        many_(o.many_ ? std::make_unique<std::vector<Segment>>(*o.many_) : nullptr) {}
+  SegmentList& operator=(const SegmentList& o) { return *this = SegmentList(o); }
   SegmentList(SegmentList&& o) noexcept { *this = std::move(o); }
   SegmentList& operator=(SegmentList&& o) noexcept {
     size_ = o.size_;

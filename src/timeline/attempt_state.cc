@@ -1,0 +1,250 @@
+#include "timeline/attempt_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/saturate.h"
+#include "timeline/lay.h"
+
+namespace headway::timeline {
+namespace {
+
+constexpr std::size_t kRecentSteps = 4096;  // steps whose position is remembered exactly
+constexpr std::size_t kSavedMax = 256;      // saves whose position is kept
+
+}  // namespace
+
+AttemptState::AttemptState(const AttemptOptions& options) : options_(options) {
+  out_.id = options.id;
+  out_.high_water = options.high_water;
+}
+
+AttemptState::AttemptState(const AttemptState& o)
+    : options_(o.options_),
+      ranks_(o.ranks_),
+      out_(o.out_),
+      begun_(o.begun_),
+      in_loop_(o.in_loop_),
+      cursor_ns_(o.cursor_ns_),
+      agent_last_ns_(o.agent_last_ns_),
+      agent_beyond_ns_(o.agent_beyond_ns_),
+      recent_(o.recent_),
+      saves_seen_(o.saves_seen_),
+      durable_seen_(o.durable_seen_),
+      awaited_(o.awaited_) {
+  for (RankState& r : ranks_) r.machine.bind(&out_.facts);
+}
+
+std::size_t AttemptState::add_rank(std::uint32_t rank, const std::string& host, bool device_times) {
+  HW_CHECK(!begun_);
+  HW_CHECK(ranks_.empty() || ranks_.back().share.rank < rank);
+  ranks_.emplace_back(rank, MachineOptions{rank, options_.cut_ns, device_times}, &out_.facts);
+  ranks_.back().share.host = host;
+  return ranks_.size() - 1;
+}
+
+void AttemptState::consume_agent(const event::Event& said) {
+  event::Event e = said;
+  e.t_ns = std::clamp(e.t_ns, -kTimeMax, kTimeMax);
+  const bool attr = e.type == event::EventType::attr;
+  if (!attr && e.t_ns > options_.cut_ns) {
+    agent_beyond_ns_ = std::max(agent_beyond_ns_, e.t_ns);
+    ++out_.facts.anomalies.events_after_end;
+    return;
+  }
+  out_.facts.take(e, event::kAgentRank);
+  const bool before_launch = e.type == event::EventType::mark && e.name <= HW_MARK_ALLOCATED;
+  if (!attr && !before_launch) agent_last_ns_ = std::max(agent_last_ns_, e.t_ns);
+}
+
+void AttemptState::drain(std::size_t index) {
+  RankState& r = ranks_[index];
+  if (r.drained) return;
+  r.drained = true;
+  r.machine.drained();
+}
+
+bool AttemptState::missing_data() const {
+  return std::any_of(ranks_.begin(), ranks_.end(),
+                     [](const RankState& r) { return r.machine.any_missing_data(); });
+}
+
+void AttemptState::combine() {
+  while (combine_next()) {
+  }
+}
+
+// A rank that may still tell about the next step has not done so.
+bool AttemptState::must_wait() const {
+  bool waiting = false;
+  for (const RankState& r : ranks_) {
+    if (r.machine.queued() > waiting_steps_max) return false;
+    if (!r.drained && !r.machine.has_step()) waiting = true;
+  }
+  return waiting;
+}
+
+// Combines the lowest step that any rank has finished. False when there is none, or when it is too
+// early to tell.
+bool AttemptState::combine_next() {
+  if (must_wait()) return false;
+  const StepRecord* key = nullptr;
+  for (const RankState& r : ranks_) {
+    if (!r.machine.has_step()) continue;
+    const StepRecord& s = r.machine.front();
+    if (key == nullptr || std::pair(s.generation, s.step) < std::pair(key->generation, key->step)) {
+      key = &s;
+    }
+  }
+  if (key == nullptr) return false;
+
+  const std::int64_t generation = key->generation;
+  const std::int64_t number = key->step;
+  RankState* decider = nullptr;
+  std::int64_t second_ns = kNoTime;
+  bool all_there = true;
+  for (RankState& r : ranks_) {
+    if (!r.at(generation, number)) {
+      if (r.trains()) all_there = false;
+      continue;
+    }
+    const std::int64_t end = r.machine.front().end_ns;
+    if (decider == nullptr || end > decider->machine.front().end_ns) {
+      if (decider != nullptr) second_ns = decider->machine.front().end_ns;
+      decider = &r;
+    } else {
+      second_ns = std::max(second_ns, end);
+    }
+  }
+  if (!all_there) {
+    if (ended_by_all(generation, number) != Ended::yes) return false;
+    ++out_.facts.anomalies.partial_steps;
+  }
+  take_step(*decider, second_ns == kNoTime ? 0 : decider->machine.front().end_ns - second_ns);
+  for (RankState& r : ranks_) {
+    if (r.at(generation, number)) r.machine.pop();
+  }
+  return true;
+}
+
+// A rank that has no record of a step still ended it if somebody got through the next one (ranks
+// train in step): its journal lost something, or it ended early. Otherwise nobody finished it.
+AttemptState::Ended AttemptState::ended_by_all(std::int64_t generation, std::int64_t number) const {
+  bool everyone_else_is_ahead = true;
+  bool may_go_on = false;
+  for (const RankState& r : ranks_) {
+    if (!r.trains()) continue;
+    if (!r.machine.has_step()) everyone_else_is_ahead = false;
+    if (!r.at(generation, number)) continue;
+    if (r.machine.queued() >= 2) return Ended::yes;
+    if (!r.drained) may_go_on = true;
+  }
+  if (everyone_else_is_ahead) return Ended::yes;
+  return may_go_on ? Ended::not_known_yet : Ended::no;
+}
+
+// Every rank's own account of the step.
+void AttemptState::share_step(const StepRecord& step, Bucket train) {
+  for (RankState& r : ranks_) {
+    if (!r.at(step.generation, step.step)) continue;
+    const StepRecord& own = r.machine.front();
+    if (r.cursor_ns == kNoTime) r.cursor_ns = out_.launch_ns;
+    const bool first = r.share.steps == 0;
+    const std::int64_t own_end = std::max(r.cursor_ns, own.end_ns);
+    lay(own.segments.begin(), own.segments.end(), r.cursor_ns, own_end,
+        [&](Kind k, std::int64_t t0, std::int64_t t1) {
+          r.share.sums[loop_bucket(k, first, train)] += t1 - t0;
+        });
+    r.cursor_ns = own_end;
+    ++r.share.steps;
+  }
+}
+
+void AttemptState::take_step(RankState& decider, std::int64_t held_up_ns) {
+  if (!in_loop_) begin_loop();
+  const StepRecord& step = decider.machine.front();
+  const std::int64_t data = position(step);
+  const bool is_new = data > out_.high_water;
+  const Bucket train = is_new ? Bucket::effective : Bucket::wasted_replay;
+  const std::int64_t from = cursor_ns_;
+  const std::int64_t to = std::max(from, step.end_ns);
+
+  if (ranks_.size() > 1) {
+    share_step(step, train);
+    ++decider.share.critical_steps;
+    decider.share.held_up_ns = base::add_saturated(decider.share.held_up_ns, held_up_ns);
+  }
+
+  if (out_.steps == 0) {
+    first_step(step, train);
+  } else {
+    Piece piece;
+    piece.t0_ns = from;
+    piece.t1_ns = to;
+    piece.steps = 1;
+    piece.data_end = data;
+    lay(step.segments.begin(), step.segments.end(), from, to,
+        [&](Kind k, std::int64_t t0, std::int64_t t1) {
+          if (is_new && !out_.first_effective_ns && k == Kind::none) out_.first_effective_ns = t0;
+          piece.sums[loop_bucket(k, false, train)] += t1 - t0;
+        });
+    piece.train_ns = piece.sums[train];
+    out_.train_ns += piece.train_ns;
+    out_.ledger.add_step(piece);
+  }
+  out_.step_times.add(to - from);
+  cursor_ns_ = to;
+  ++out_.steps;
+  if (!is_new) ++out_.replayed_steps;
+  if (out_.steps == 1) {
+    out_.first_step = step.step;
+    out_.first_data = data;
+  }
+  if (out_.steps == 2) out_.second_data = data;
+  out_.last_step = step.step;
+  out_.last_data = data;
+  out_.high_water = std::max(out_.high_water, data);
+  remember_position(step, data);
+}
+
+void AttemptState::remember_position(const StepRecord& step, std::int64_t data) {
+  recent_.push_back({step.step, data, out_.train_ns});
+  if (recent_.size() > kRecentSteps) recent_.pop_front();
+  if (!awaited_.empty()) {
+    std::erase_if(awaited_, [&](const Position& p) {
+      if (p.step > step.step) return false;
+      save_position(p);
+      return true;
+    });
+  }
+  const std::int64_t durable = out_.facts.last_durable ? out_.facts.last_durable->step : INT64_MIN;
+  if (out_.facts.saves != saves_seen_ || durable != durable_seen_) {
+    saves_seen_ = out_.facts.saves;
+    durable_seen_ = durable;
+    note_saves();
+  }
+}
+
+void AttemptState::note_saves() {
+  for (const auto* save : {&out_.facts.last_durable, &out_.facts.last_staged}) {
+    if (!*save) continue;
+    if (recent_.empty() || (*save)->step > recent_.back().step) {
+      if (awaited_.size() < kSavedMax) awaited_.push_back(**save);
+    } else {
+      save_position(**save);
+    }
+  }
+}
+
+void AttemptState::save_position(const Position& p) {
+  for (auto r = recent_.rbegin(); r != recent_.rend(); ++r) {
+    if (r->step > p.step) continue;
+    out_.saved_train_ns[r->data] = r->train_ns;
+    if (out_.saved_train_ns.size() > kSavedMax)
+      out_.saved_train_ns.erase(out_.saved_train_ns.begin());
+    return;
+  }
+}
+
+}  // namespace headway::timeline

@@ -1,0 +1,126 @@
+// One attempt's attribution in progress: events in, in any interleaving of its streams, and the
+// attempt as it stands out, at any time. Copyable, so that asking costs a copy of a few kilobytes
+// and never a second look at the events.
+//
+// Ranks are combined by the critical rank. In start-up the last rank to get through a stage
+// decides; in the loop, the time from the last rank's end of one step to the last rank's end of the
+// next belongs to the rank that ended last: its waits are charged, the rest is training.
+//
+// Pure; one owner, one thread.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "timeline/attempt.h"
+#include "timeline/attempt_end.h"
+#include "timeline/rank_machine.h"
+
+namespace headway::timeline {
+
+class AttemptState {
+ public:
+  // A rank that is alive but never trains (an evaluator) stops holding the others up when this many
+  // of their steps wait for it.
+  static constexpr std::size_t waiting_steps_max = 4096;
+
+  explicit AttemptState(const AttemptOptions& options);
+  AttemptState(const AttemptState& other);
+  AttemptState(AttemptState&&) = delete;
+  AttemptState& operator=(const AttemptState&) = delete;
+
+  // The index to name this rank by from now on. Ranks are added in ascending order, before any step
+  // was combined.
+  std::size_t add_rank(std::uint32_t rank, const std::string& host, bool device_times);
+  [[nodiscard]] std::size_t ranks() const { return ranks_.size(); }
+
+  void consume_agent(const event::Event& e);
+  void consume(std::size_t index, const event::Event& e) { ranks_[index].machine.consume(e); }
+  // The rank's stream is at its end: steps that it lacks now it lacks for good.
+  void drain(std::size_t index);
+  [[nodiscard]] std::size_t queued(std::size_t index) const {
+    return ranks_[index].machine.queued();
+  }
+  [[nodiscard]] bool drained(std::size_t index) const { return ranks_[index].drained; }
+
+  // Folds every step that all ranks have told about.
+  void combine();
+
+  // The attempt as it stands, or as it ended. `now_ns` and `last` as in AttemptOptions.
+  [[nodiscard]] AttemptResult snapshot(std::optional<std::int64_t> now_ns, bool last) const;
+  [[nodiscard]] AttemptResult finish();
+
+  [[nodiscard]] bool missing_data() const;
+  [[nodiscard]] bool begun() const { return begun_; }
+  // The launch that the ledger was begun with is not what the facts say now (a launcher's journal
+  // that came late): the attempt must be attributed anew from its journals.
+  [[nodiscard]] bool stale() const;
+
+ private:
+  struct RankState {
+    RankState(std::uint32_t rank, const MachineOptions& options, Facts* facts)
+        : machine(options, facts) {
+      share.rank = rank;
+    }
+    RankMachine machine;
+    bool drained = false;
+    RankShare share;
+    std::int64_t cursor_ns = kNoTime;  // up to where share.sums goes
+
+    [[nodiscard]] bool trains() const {
+      return machine.has_step() || machine.loop_begin_ns() != kNoTime;
+    }
+    [[nodiscard]] bool at(std::int64_t generation, std::int64_t step) const {
+      return machine.has_step() && machine.front().generation == generation &&
+             machine.front().step == step;
+    }
+  };
+  struct Recent {
+    std::int64_t step, data, train_ns;
+  };
+
+  bool combine_next();
+  [[nodiscard]] bool must_wait() const;
+  enum class Ended : std::uint8_t { yes, no, not_known_yet };
+  [[nodiscard]] Ended ended_by_all(std::int64_t generation, std::int64_t step) const;
+  [[nodiscard]] std::int64_t launch_by_facts() const;
+  void begin_attempt();
+  void begin_loop();
+  void lay_init(std::int64_t to_ns);
+  void take_step(RankState& decider, std::int64_t held_up_ns);
+  void share_step(const StepRecord& step, Bucket train);
+  void first_step(const StepRecord& step, Bucket train);
+  void remember_position(const StepRecord& step, std::int64_t data);
+  void note_saves();
+  void save_position(const Position& p);
+  void close();
+  void lay_tail(const AttemptEnd& end);
+  void lay_rank_tails(const AttemptEnd& end, const RankState* decider,
+                      const std::vector<Segment>& rest, std::int64_t busy_end,
+                      std::int64_t work_end);
+  RankState* tail_decider(const AttemptEnd& end);
+  void settle(const AttemptEnd& end);
+  static std::vector<Segment> rest_of(RankState& r);
+  [[nodiscard]] Bucket tail_bucket(Kind kind, const AttemptEnd& end) const;
+  [[nodiscard]] std::int64_t position(const StepRecord& s) const {
+    return options_.use_steps || s.data == HW_NO_DATA ? s.step : s.data;
+  }
+  void add_single(std::int64_t t0, std::int64_t t1, Bucket bucket);
+
+  AttemptOptions options_;
+  std::deque<RankState> ranks_;
+  AttemptResult out_;
+  bool begun_ = false;
+  bool in_loop_ = false;
+  std::int64_t cursor_ns_ = 0;  // the ledger is written up to here
+  std::int64_t agent_last_ns_ = kNoTime;
+  std::int64_t agent_beyond_ns_ = kNoTime;
+  std::deque<Recent> recent_;
+  std::uint64_t saves_seen_ = 0;
+  std::int64_t durable_seen_ = INT64_MIN;
+  std::vector<Position> awaited_;
+};
+
+}  // namespace headway::timeline

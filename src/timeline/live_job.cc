@@ -1,0 +1,89 @@
+#include "timeline/live_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace headway::timeline {
+
+LiveJob::LiveJob(std::string job, std::shared_ptr<event::NameTable> names,
+                 const LiveOptions& options)
+    : job_(std::move(job)), names_(std::move(names)), wanted_(options) {
+  HW_CHECK(names_ != nullptr);
+  options_.use_steps = options.use_steps;
+}
+
+// The first event of a higher attempt ends the one before. False when the event is too late.
+bool LiveJob::open_attempt(const event::StreamInfo& stream, std::int64_t first_ns) {
+  if (state_ && stream.attempt == options_.id) return true;
+  if (state_ && stream.attempt < options_.id) return false;
+  if (state_) {
+    AttemptResult before = state_->snapshot(std::nullopt, false);
+    // The one before reached beyond this one's beginning: where to cut is known only to a reread.
+    if (before.end_ns > first_ns) must_reread_ = true;
+    options_.floor_ns = before.end_ns;
+    options_.high_water = before.high_water;
+    closed_.push_back(std::move(before));
+  }
+  options_.id = stream.attempt;
+  options_.later = !closed_.empty();
+  state_ = std::make_unique<AttemptState>(options_);
+  index_.clear();
+  world_size_ = 0;
+  return true;
+}
+
+// Ranks join in order and before the first step: where the world's size is known, all at once.
+std::optional<std::size_t> LiveJob::index_of(const event::StreamInfo& stream) {
+  if (const auto found = index_.find(stream.rank); found != index_.end()) return found->second;
+  world_size_ = std::max(world_size_, stream.world_size);
+  if (stream.rank >= ranks_max || state_->begun()) return std::nullopt;
+  const bool in_order = index_.empty() || stream.rank > index_.rbegin()->first;
+  if (!in_order) return std::nullopt;
+  const std::uint32_t world = std::min(world_size_, ranks_max);
+  const std::uint32_t first = index_.empty() && world > 0 ? 0 : stream.rank;
+  const std::uint32_t last = std::max(stream.rank, world > 0 ? world - 1 : 0);
+  for (std::uint32_t rank = first; rank <= last; ++rank) {
+    index_[rank] = state_->add_rank(rank, stream.host, wanted_.device_times);
+  }
+  return index_.at(stream.rank);
+}
+
+void LiveJob::consume(const event::StreamInfo& stream, std::span<const event::Event> events) {
+  if (events.empty() || must_reread_) return;
+  if (!open_attempt(stream, events.front().t_ns)) {
+    must_reread_ = true;
+    return;
+  }
+  if (stream.rank == event::kAgentRank) {
+    world_size_ = std::max(world_size_, stream.world_size);
+    for (const event::Event& e : events) state_->consume_agent(e);
+  } else {
+    const std::optional<std::size_t> index = index_of(stream);
+    if (!index) {
+      must_reread_ = true;
+      return;
+    }
+    for (const event::Event& e : events) {
+      if (e.type == event::EventType::device_done && !wanted_.device_times) {
+        wanted_.device_times = must_reread_ = true;
+      }
+      state_->consume(*index, e);
+    }
+    state_->combine();
+    if (state_->missing_data() && !wanted_.use_steps) wanted_.use_steps = must_reread_ = true;
+  }
+  if (state_->stale()) must_reread_ = true;
+}
+
+JobResult LiveJob::snapshot(std::optional<std::int64_t> now_ns) const {
+  std::vector<AttemptResult> attempts = closed_;
+  if (state_) {
+    attempts.push_back(state_->snapshot(now_ns, true));
+    attempts.back().ranks_expected = std::max(attempts.back().ranks_reporting, world_size_);
+  }
+  return join_attempts(job_, std::move(attempts), options_.use_steps, names_.get());
+}
+
+}  // namespace headway::timeline
