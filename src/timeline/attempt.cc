@@ -20,15 +20,12 @@ class RankFeed {
   bool pull(AttemptState& state) {
     if (state.drained(index_) || state.queued(index_) >= 2) return false;
     while (state.queued(index_) < kPullSteps) {
-      if (at_ == batch_.size()) {
-        batch_ = source_->next();
-        at_ = 0;
-        if (batch_.empty()) {
-          state.drain(index_);
-          return true;
-        }
+      if (batch_.empty()) batch_ = source_->next();
+      if (batch_.empty()) {
+        state.drain(index_);
+        break;
       }
-      state.consume(index_, batch_[at_++]);
+      batch_ = batch_.subspan(state.consume(index_, batch_, kPullSteps));
     }
     return true;
   }
@@ -36,8 +33,7 @@ class RankFeed {
  private:
   MergedSource* source_;
   std::size_t index_;
-  std::span<const event::Event> batch_;
-  std::size_t at_ = 0;
+  std::span<const event::Event> batch_;  // what is left of it
 };
 
 }  // namespace

@@ -105,7 +105,7 @@ void AttemptState::lay_rank_tails(const AttemptEnd& end, const RankState* decide
 
 void AttemptState::close() {
   begin_attempt();
-  note_saves();
+  saves_.saved(out_.facts);
   std::int64_t last = agent_last_ns_;
   for (const RankState& r : ranks_) {
     if (r.machine.any_event()) last = std::max(last, r.machine.last_event_ns());
@@ -126,6 +126,7 @@ void AttemptState::settle(const AttemptEnd& end) {
   if (out_.failure)
     out_.failure->t_ns = std::clamp(out_.failure->t_ns, out_.launch_ns, out_.end_ns);
   if (end.inferred) ++out_.facts.anomalies.missing_ends;
+  out_.saved_train_ns = saves_.train_ns();
   out_.ledger.seal();
   const Account total = out_.ledger.total();
   HW_CHECK(total.sums.total() == out_.end_ns - out_.launch_ns);

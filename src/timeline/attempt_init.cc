@@ -32,7 +32,7 @@ std::int64_t AttemptState::launch_by_facts() const {
 }
 
 bool AttemptState::stale() const {
-  return begun_ && launch_by_facts() != out_.launch_ns;
+  return late_ || (begun_ && launch_by_facts() != out_.launch_ns);
 }
 
 void AttemptState::begin_attempt() {

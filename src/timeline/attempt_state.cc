@@ -8,13 +8,6 @@
 #include "timeline/lay.h"
 
 namespace headway::timeline {
-namespace {
-
-constexpr std::size_t kRecentSteps = 4096;  // steps whose position is remembered exactly
-constexpr std::size_t kSavedMax = 256;      // saves whose position is kept
-
-}  // namespace
-
 AttemptState::AttemptState(const AttemptOptions& options) : options_(options) {
   out_.id = options.id;
   out_.high_water = options.high_water;
@@ -29,10 +22,9 @@ AttemptState::AttemptState(const AttemptState& o)
       cursor_ns_(o.cursor_ns_),
       agent_last_ns_(o.agent_last_ns_),
       agent_beyond_ns_(o.agent_beyond_ns_),
-      recent_(o.recent_),
-      saves_seen_(o.saves_seen_),
-      durable_seen_(o.durable_seen_),
-      awaited_(o.awaited_) {
+      saves_(o.saves_),
+      last_key_(o.last_key_),
+      late_(o.late_) {
   for (RankState& r : ranks_) r.machine.bind(&out_.facts);
 }
 
@@ -79,7 +71,7 @@ void AttemptState::combine() {
 bool AttemptState::must_wait() const {
   bool waiting = false;
   for (const RankState& r : ranks_) {
-    if (r.machine.queued() > waiting_steps_max) return false;
+    if (r.machine.queued() >= waiting_steps_max) return false;
     if (!r.drained && !r.machine.has_step()) waiting = true;
   }
   return waiting;
@@ -101,6 +93,8 @@ bool AttemptState::combine_next() {
 
   const std::int64_t generation = key->generation;
   const std::int64_t number = key->step;
+  if (out_.steps > 0 && std::pair(generation, number) <= last_key_) late_ = true;
+  last_key_ = {generation, number};
   RankState* decider = nullptr;
   std::int64_t second_ns = kNoTime;
   bool all_there = true;
@@ -179,19 +173,17 @@ void AttemptState::take_step(RankState& decider, std::int64_t held_up_ns) {
   if (out_.steps == 0) {
     first_step(step, train);
   } else {
-    Piece piece;
-    piece.t0_ns = from;
-    piece.t1_ns = to;
-    piece.steps = 1;
-    piece.data_end = data;
+    Piece& run = out_.ledger.open_step(from);
+    std::int64_t train_ns = 0;
     lay(step.segments.begin(), step.segments.end(), from, to,
         [&](Kind k, std::int64_t t0, std::int64_t t1) {
-          if (is_new && !out_.first_effective_ns && k == Kind::none) out_.first_effective_ns = t0;
-          piece.sums[loop_bucket(k, false, train)] += t1 - t0;
+          if (is_new && k == Kind::none && !out_.first_effective_ns) out_.first_effective_ns = t0;
+          const Bucket bucket = loop_bucket(k, false, train);
+          run.sums[bucket] += t1 - t0;
+          if (bucket == train) train_ns += t1 - t0;
         });
-    piece.train_ns = piece.sums[train];
-    out_.train_ns += piece.train_ns;
-    out_.ledger.add_step(piece);
+    out_.train_ns += train_ns;
+    out_.ledger.close_step(to, data, train_ns);
   }
   out_.step_times.add(to - from);
   cursor_ns_ = to;
@@ -205,46 +197,8 @@ void AttemptState::take_step(RankState& decider, std::int64_t held_up_ns) {
   out_.last_step = step.step;
   out_.last_data = data;
   out_.high_water = std::max(out_.high_water, data);
-  remember_position(step, data);
-}
-
-void AttemptState::remember_position(const StepRecord& step, std::int64_t data) {
-  recent_.push_back({step.step, data, out_.train_ns});
-  if (recent_.size() > kRecentSteps) recent_.pop_front();
-  if (!awaited_.empty()) {
-    std::erase_if(awaited_, [&](const Position& p) {
-      if (p.step > step.step) return false;
-      save_position(p);
-      return true;
-    });
-  }
-  const std::int64_t durable = out_.facts.last_durable ? out_.facts.last_durable->step : INT64_MIN;
-  if (out_.facts.saves != saves_seen_ || durable != durable_seen_) {
-    saves_seen_ = out_.facts.saves;
-    durable_seen_ = durable;
-    note_saves();
-  }
-}
-
-void AttemptState::note_saves() {
-  for (const auto* save : {&out_.facts.last_durable, &out_.facts.last_staged}) {
-    if (!*save) continue;
-    if (recent_.empty() || (*save)->step > recent_.back().step) {
-      if (awaited_.size() < kSavedMax) awaited_.push_back(**save);
-    } else {
-      save_position(**save);
-    }
-  }
-}
-
-void AttemptState::save_position(const Position& p) {
-  for (auto r = recent_.rbegin(); r != recent_.rend(); ++r) {
-    if (r->step > p.step) continue;
-    out_.saved_train_ns[r->data] = r->train_ns;
-    if (out_.saved_train_ns.size() > kSavedMax)
-      out_.saved_train_ns.erase(out_.saved_train_ns.begin());
-    return;
-  }
+  saves_.stepped(step.step, data, out_.train_ns);
+  saves_.saved(out_.facts);
 }
 
 }  // namespace headway::timeline

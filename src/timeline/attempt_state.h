@@ -10,13 +10,15 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "timeline/attempt.h"
 #include "timeline/attempt_end.h"
 #include "timeline/rank_machine.h"
+#include "timeline/saved_positions.h"
 
 namespace headway::timeline {
 
@@ -37,7 +39,11 @@ class AttemptState {
   [[nodiscard]] std::size_t ranks() const { return ranks_.size(); }
 
   void consume_agent(const event::Event& e);
-  void consume(std::size_t index, const event::Event& e) { ranks_[index].machine.consume(e); }
+  // Takes events of a rank until `queued_max` of its steps wait to be combined; returns how many.
+  std::size_t consume(std::size_t index, std::span<const event::Event> events,
+                      std::size_t queued_max = SIZE_MAX) {
+    return ranks_[index].machine.consume(events, queued_max);
+  }
   // The rank's stream is at its end: steps that it lacks now it lacks for good.
   void drain(std::size_t index);
   [[nodiscard]] std::size_t queued(std::size_t index) const {
@@ -54,8 +60,9 @@ class AttemptState {
 
   [[nodiscard]] bool missing_data() const;
   [[nodiscard]] bool begun() const { return begun_; }
-  // The launch that the ledger was begun with is not what the facts say now (a launcher's journal
-  // that came late): the attempt must be attributed anew from its journals.
+  // What came late cannot be put where it belongs (a step that was combined without this rank, a
+  // launch that differs from the one the ledger was begun with): the attempt must be attributed
+  // anew from its journals.
   [[nodiscard]] bool stale() const;
 
  private:
@@ -77,9 +84,6 @@ class AttemptState {
              machine.front().step == step;
     }
   };
-  struct Recent {
-    std::int64_t step, data, train_ns;
-  };
 
   bool combine_next();
   [[nodiscard]] bool must_wait() const;
@@ -92,9 +96,6 @@ class AttemptState {
   void take_step(RankState& decider, std::int64_t held_up_ns);
   void share_step(const StepRecord& step, Bucket train);
   void first_step(const StepRecord& step, Bucket train);
-  void remember_position(const StepRecord& step, std::int64_t data);
-  void note_saves();
-  void save_position(const Position& p);
   void close();
   void lay_tail(const AttemptEnd& end);
   void lay_rank_tails(const AttemptEnd& end, const RankState* decider,
@@ -110,17 +111,16 @@ class AttemptState {
   void add_single(std::int64_t t0, std::int64_t t1, Bucket bucket);
 
   AttemptOptions options_;
-  std::deque<RankState> ranks_;
+  std::vector<RankState> ranks_;
   AttemptResult out_;
   bool begun_ = false;
   bool in_loop_ = false;
   std::int64_t cursor_ns_ = 0;  // the ledger is written up to here
   std::int64_t agent_last_ns_ = kNoTime;
   std::int64_t agent_beyond_ns_ = kNoTime;
-  std::deque<Recent> recent_;
-  std::uint64_t saves_seen_ = 0;
-  std::int64_t durable_seen_ = INT64_MIN;
-  std::vector<Position> awaited_;
+  SavedPositions saves_;
+  std::pair<std::int64_t, std::int64_t> last_key_;
+  bool late_ = false;  // a rank told of a step after it was combined without it
 };
 
 }  // namespace headway::timeline

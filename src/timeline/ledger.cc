@@ -97,24 +97,26 @@ void Ledger::add(const Piece& piece) {
   if (++singles_ > pieces_max) shrink_pieces();
 }
 
-void Ledger::add_step(const Piece& step) {
-  HW_CHECK(step.t1_ns >= step.t0_ns && step.steps == 1);
-  const bool grows = !pieces_.empty() && pieces_.back().foldable &&
-                     pieces_.back().t1_ns == step.t0_ns && pieces_.back().steps < steps_per_run_ &&
-                     pieces_.back().recovery == step.recovery;
+Piece& Ledger::open_step(std::int64_t t0_ns) {
+  HW_CHECK(pieces_.empty() || t0_ns >= pieces_.back().t1_ns);
+  const bool grows = !pieces_.empty() && pieces_.back().foldable && pieces_.back().t1_ns == t0_ns &&
+                     pieces_.back().steps < steps_per_run_;
   if (!grows) {
-    HW_CHECK(pieces_.empty() || step.t0_ns >= pieces_.back().t1_ns);
-    pieces_.push_back(step);
-    pieces_.back().foldable = true;
     if (++runs_ > runs_max) halve_runs();
-    return;
+    Piece& run = pieces_.emplace_back();
+    run.t0_ns = run.t1_ns = t0_ns;
+    run.foldable = true;
   }
+  return pieces_.back();
+}
+
+void Ledger::close_step(std::int64_t t1_ns, std::int64_t data_end, std::int64_t train_ns) {
+  HW_CHECK(!pieces_.empty() && pieces_.back().foldable && t1_ns >= pieces_.back().t1_ns);
   Piece& run = pieces_.back();
-  for (std::size_t b = 0; b < kBuckets; ++b) run.sums.ns[b] += step.sums.ns[b];
-  run.t1_ns = step.t1_ns;
+  run.t1_ns = t1_ns;
   run.steps += 1;
-  run.data_end = step.data_end;
-  run.train_ns += step.train_ns;
+  run.data_end = data_end;
+  run.train_ns += train_ns;
 }
 
 namespace {

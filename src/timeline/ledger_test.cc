@@ -19,6 +19,11 @@ Piece step_piece(std::int64_t t0, std::int64_t wait, std::int64_t train, std::in
   return p;
 }
 
+void add_step(Ledger& ledger, const Piece& step) {
+  ledger.open_step(step.t0_ns).sums += step.sums;
+  ledger.close_step(step.t1_ns, step.data_end, step.train_ns);
+}
+
 Ledger random_ledger(std::mt19937_64& rng, int steps) {
   Ledger ledger;
   Piece init;
@@ -29,7 +34,7 @@ Ledger random_ledger(std::mt19937_64& rng, int steps) {
   for (int i = 0; i < steps; ++i) {
     const auto wait = static_cast<std::int64_t>(rng() % 3'000'000);
     const auto train = static_cast<std::int64_t>(rng() % 90'000'000);
-    ledger.add_step(step_piece(t, wait, train, i + 1));
+    add_step(ledger, step_piece(t, wait, train, i + 1));
     t += wait + train;
   }
   ledger.seal();
@@ -70,7 +75,7 @@ TEST(Ledger, AccountIsMonotoneNanosecondByNanosecond) {
   Ledger ledger;
   std::int64_t t = 0;
   for (int i = 0; i < 3; ++i) {
-    ledger.add_step(step_piece(t, 333, 4001, i));
+    add_step(ledger, step_piece(t, 333, 4001, i));
     t += 4334;
   }
   ledger.seal();
@@ -112,7 +117,7 @@ TEST(Ledger, TensOfThousandsOfSinglePiecesAreMergedExactly) {
 
 TEST(Ledger, PositionInsideAFoldedRun) {
   Ledger ledger;
-  for (int i = 0; i < 4096; ++i) ledger.add_step(step_piece(i * 1000, 0, 1000, i + 1));
+  for (int i = 0; i < 4096; ++i) add_step(ledger, step_piece(i * 1000, 0, 1000, i + 1));
   ledger.seal();
   EXPECT_EQ(ledger.train_ns_up_to(4096), 4096 * 1000);
   EXPECT_NEAR(static_cast<double>(ledger.train_ns_up_to(2000)), 2000.0 * 1000, 9000.0);

@@ -69,9 +69,11 @@ void LiveJob::consume(const event::StreamInfo& stream, std::span<const event::Ev
       if (e.type == event::EventType::device_done && !wanted_.device_times) {
         wanted_.device_times = must_reread_ = true;
       }
-      state_->consume(*index, e);
     }
-    state_->combine();
+    while (!events.empty()) {
+      events = events.subspan(state_->consume(*index, events, AttemptState::waiting_steps_max));
+      state_->combine();
+    }
     if (state_->missing_data() && !wanted_.use_steps) wanted_.use_steps = must_reread_ = true;
   }
   if (state_->stale()) must_reread_ = true;

@@ -54,7 +54,13 @@ void RankMachine::advance(std::int64_t t) {
   now_ns_ = t;
 }
 
-void RankMachine::consume(const Event& e) {
+std::size_t RankMachine::consume(std::span<const Event> events, std::size_t queued_max) {
+  std::size_t taken = 0;
+  while (taken < events.size() && queued() < queued_max) take(events[taken++]);
+  return taken;
+}
+
+void RankMachine::take(const Event& e) {
   if (e.type == EventType::device_done) {
     device_done(e);
     return;

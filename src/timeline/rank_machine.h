@@ -53,7 +53,8 @@ class RankMachine {
   RankMachine(const MachineOptions& options, Facts* facts);
   void bind(Facts* facts);
 
-  void consume(const event::Event& e);
+  // Takes events until `queued_max` steps wait in the queue; returns how many it took.
+  std::size_t consume(std::span<const event::Event> events, std::size_t queued_max);
   // No more events will come: the last step is final and joins the queue.
   void drained();
   // Closes open spans at `end_ns` (never before the last event). After drained().
@@ -93,6 +94,7 @@ class RankMachine {
     std::vector<Open> open;
   };
 
+  void take(const event::Event& e);
   void advance(std::int64_t t_ns);
   std::int64_t in_order(std::int64_t t_ns);
   Lane* lane(std::uint16_t id);
