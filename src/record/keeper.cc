@@ -1,0 +1,137 @@
+#include "record/keeper.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/wide.h"
+#include "record/core.h"
+
+namespace headway::record {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t look_busy_ns = 25 * kMs;
+constexpr std::int64_t look_idle_ns = 50 * kMs;
+constexpr std::int64_t retry_ns = 1000 * kMs;
+constexpr std::int64_t anchor_every_ns = 5000 * kMs;
+constexpr std::size_t stack_bytes = 256 * 1024;
+
+// 1 ms, 10 ms, 100 ms, 1 s after the start, then every 5 s.
+std::int64_t next_anchor_after(std::int64_t age_ns) {
+  for (std::int64_t at = kMs; at <= 1000 * kMs; at *= 10) {
+    if (age_ns < at) return at;
+  }
+  return age_ns + anchor_every_ns;
+}
+
+}  // namespace
+
+base::Instant write_anchor(event::JournalHeader* header, base::TickKind clock) {
+  event::Record* slot = reserve(header, 1);
+  const base::Instant now = base::take_instant(clock);
+  if (slot != nullptr) {
+    commit(slot, event::EventType::anchor, 0, 0, now.ticks, now.monotonic_ns, now.real_ns);
+  }
+  return now;
+}
+
+bool Keeper::start(JournalFile* file, base::TickKind clock, const base::Instant& begin) {
+  file_ = file;
+  clock_ = clock;
+  begin_ = begin;
+  retry_at_ns_ = 0;
+  stop_.store(0, std::memory_order_relaxed);
+  hz_.store(0, std::memory_order_relaxed);
+
+  pthread_attr_t attr;
+  if (pthread_attr_init(&attr) != 0) return false;
+  pthread_attr_setstacksize(&attr, stack_bytes);
+  // The new thread inherits the mask, so it never sees a signal that is the trainer's.
+  sigset_t all;
+  sigset_t old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  running_ = pthread_create(&thread_, &attr, &Keeper::run, this) == 0 ||
+             pthread_create(&thread_, nullptr, &Keeper::run, this) == 0;
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  pthread_attr_destroy(&attr);
+  if (!running_) {
+    make_room(ahead_slots_min);
+    return false;
+  }
+  pthread_setname_np(thread_, "headway");
+  return true;
+}
+
+void Keeper::stop() {
+  if (!running_) return;
+  stop_.store(1, std::memory_order_release);
+  ::syscall(SYS_futex, &stop_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  pthread_join(thread_, nullptr);
+  running_ = false;
+}
+
+void* Keeper::run(void* self) {
+  static_cast<Keeper*>(self)->loop();
+  return nullptr;
+}
+
+void Keeper::loop() {
+  event::JournalHeader* header = file_->header();
+  std::uint64_t seen = 0;
+  std::int64_t anchor_at_ns = begin_.monotonic_ns + next_anchor_after(0);
+  while (stop_.load(std::memory_order_acquire) == 0) {
+    const std::uint64_t cursor = header->cursor.load(std::memory_order_relaxed);
+    const std::uint64_t burst = cursor - seen;
+    seen = cursor;
+    make_room(std::clamp(2 * burst, ahead_slots_min, ahead_slots_max));
+
+    std::int64_t now_ns = base::monotonic_ns();
+    if (now_ns >= anchor_at_ns) {
+      const base::Instant anchor = write_anchor(header, clock_);
+      refine(anchor);
+      now_ns = anchor.monotonic_ns;
+      anchor_at_ns = begin_.monotonic_ns + next_anchor_after(now_ns - begin_.monotonic_ns);
+    }
+    const std::int64_t look_at_ns = now_ns + (burst > 0 ? look_busy_ns : look_idle_ns);
+    if (!sleep_until(std::min(look_at_ns, anchor_at_ns))) return;
+  }
+}
+
+// Tries for less and less when the disk is nearly full, then again a second later.
+void Keeper::make_room(std::uint64_t ahead) {
+  event::JournalHeader* header = file_->header();
+  const std::uint64_t cursor = header->cursor.load(std::memory_order_relaxed);
+  const std::uint64_t limit = header->limit.load(std::memory_order_relaxed);
+  if (limit >= file_->slots_max() || limit - cursor >= ahead) return;
+  if (retry_at_ns_ != 0 && base::monotonic_ns() < retry_at_ns_) return;
+  retry_at_ns_ = 0;
+  for (std::uint64_t chunk = 2 * ahead; chunk >= chunk_slots_min; chunk /= 2) {
+    if (file_->grow_to(std::max(cursor, limit - chunk_slots_min) + chunk) == 0) return;
+  }
+  retry_at_ns_ = base::monotonic_ns() + retry_ns;
+}
+
+void Keeper::refine(const base::Instant& now) {
+  const std::int64_t ns = now.monotonic_ns - begin_.monotonic_ns;
+  if (ns < 50 * kMs || now.ticks <= begin_.ticks) return;
+  const auto ticks = static_cast<base::Uint128>(now.ticks - begin_.ticks);
+  hz_.store(static_cast<std::uint64_t>(ticks * static_cast<unsigned>(base::kNsPerSecond) /
+                                       static_cast<std::uint64_t>(ns)),
+            std::memory_order_relaxed);
+}
+
+// False when told to stop.
+bool Keeper::sleep_until(std::int64_t deadline_ns) {
+  static_assert(sizeof(stop_) == sizeof(std::uint32_t));
+  const timespec deadline{deadline_ns / base::kNsPerSecond, deadline_ns % base::kNsPerSecond};
+  ::syscall(SYS_futex, &stop_, FUTEX_WAIT_BITSET_PRIVATE, 0, &deadline, nullptr,
+            FUTEX_BITSET_MATCH_ANY);
+  return stop_.load(std::memory_order_acquire) == 0;
+}
+
+}  // namespace headway::record
