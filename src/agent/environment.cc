@@ -1,0 +1,108 @@
+#include "agent/environment.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+
+namespace headway::agent {
+namespace {
+
+// Left over from a run around this one; they would name the wrong job.
+constexpr std::string_view kInherited[] = {"HEADWAY_DIR",    "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
+                                           "HEADWAY_ANCHOR", "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID"};
+
+void set(Environment& environment, std::string_view name, std::string value) {
+  environment.insert_or_assign(std::string(name), std::move(value));
+}
+
+void set_if_missing(Environment& environment, std::string_view name, std::string value) {
+  environment.try_emplace(std::string(name), std::move(value));
+}
+
+void add_rank_contract(Environment& environment, const RankIdentity& identity) {
+  HW_CHECK(identity.rank >= 0 && identity.rank < identity.nproc);
+  HW_CHECK(identity.master_port > 0 && identity.master_port < 65536);
+  const std::string rank = fmt::to_string(identity.rank);
+  const std::string world = fmt::to_string(identity.nproc);
+  set(environment, "RANK", rank);
+  set(environment, "LOCAL_RANK", rank);
+  set(environment, "ROLE_RANK", rank);
+  set(environment, "GROUP_RANK", "0");
+  set(environment, "WORLD_SIZE", world);
+  set(environment, "LOCAL_WORLD_SIZE", world);
+  set(environment, "ROLE_WORLD_SIZE", world);
+  set(environment, "GROUP_WORLD_SIZE", "1");
+  set(environment, "ROLE_NAME", "default");
+  set(environment, "MASTER_ADDR", identity.master_addr);
+  set(environment, "MASTER_PORT", fmt::to_string(identity.master_port));
+  set(environment, "TORCHELASTIC_RESTART_COUNT", fmt::to_string(identity.restart_count));
+  set(environment, "TORCHELASTIC_MAX_RESTARTS", fmt::to_string(identity.restarts_max));
+  set(environment, "TORCHELASTIC_RUN_ID", identity.run_id);
+  set(environment, "TORCHELASTIC_USE_AGENT_STORE", "False");
+  set(environment, "TORCHELASTIC_ERROR_FILE", identity.error_file);
+  set_if_missing(environment, "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+  // Torch would start a thread for every core in every rank.
+  if (identity.nproc > 1) set_if_missing(environment, "OMP_NUM_THREADS", "1");
+}
+
+void add_measurement(Environment& environment, const Measurement& measurement) {
+  set(environment, "HEADWAY_DIR", measurement.dir);
+  set(environment, "HEADWAY_JOB", measurement.job);
+  set(environment, "HEADWAY_ATTEMPT", fmt::to_string(measurement.attempt));
+  if (!measurement.anchor.empty()) set(environment, "HEADWAY_ANCHOR", measurement.anchor);
+  if (measurement.tsc_hz != 0) {
+    set(environment, "HEADWAY_TSC_HZ", fmt::to_string(measurement.tsc_hz));
+  }
+  std::string path;
+  for (const std::string& folder : measurement.python_path) {
+    if (!path.empty()) path += ':';
+    path += folder;
+  }
+  if (path.empty()) return;
+  const std::string* inherited = find_variable(environment, "PYTHONPATH");
+  if (inherited != nullptr && !inherited->empty()) path += ':' + *inherited;
+  set(environment, "PYTHONPATH", path);
+}
+
+}  // namespace
+
+Environment read_environment(const char* const* environ_list) {
+  Environment environment;
+  for (const char* const* entry = environ_list; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    environment.try_emplace(std::string(text.substr(0, equals)), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+const std::string* find_variable(const Environment& environment, std::string_view name) {
+  const auto it = environment.find(name);
+  return it == environment.end() ? nullptr : &it->second;
+}
+
+Environment process_environment(Environment base, const RankIdentity* identity,
+                                const Measurement* measurement, bool is_python) {
+  Environment environment = std::move(base);
+  for (const std::string_view name : kInherited) {
+    const auto it = environment.find(name);
+    if (it != environment.end()) environment.erase(it);
+  }
+  if (identity != nullptr) {
+    add_rank_contract(environment, *identity);
+    if (measurement != nullptr) {
+      set(environment, kRankPidVariable, std::string(kRankPidPlaceholder));
+    }
+  }
+  if (measurement != nullptr) {
+    add_measurement(environment, *measurement);
+  } else {
+    set(environment, "HEADWAY_DISABLE", "1");  // or a recorder would find a place of its own
+  }
+  // torchrun passes -u; the variable does the same and a value of the user's own wins.
+  if (is_python) set_if_missing(environment, "PYTHONUNBUFFERED", "1");
+  return environment;
+}
+
+}  // namespace headway::agent

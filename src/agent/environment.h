@@ -1,0 +1,49 @@
+// The environment of a rank: torchrun's contract, Headway's own variables, the hook's PYTHONPATH.
+// Pure: environments are values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headway::agent {
+
+using Environment = std::map<std::string, std::string, std::less<>>;
+
+Environment read_environment(const char* const* environ_list);
+// nullptr when it is not set.
+const std::string* find_variable(const Environment& environment, std::string_view name);
+
+// One rank of a group, as torchrun would describe it.
+struct RankIdentity {
+  int rank = 0;
+  int nproc = 1;
+  int restart_count = 0;
+  int restarts_max = 0;
+  std::string run_id;
+  std::string master_addr;
+  int master_port = 0;
+  std::string error_file;  // where torch's error handler writes why it failed; may be empty
+};
+
+// What the recorder and the hook need. Without it a process runs unmeasured.
+struct Measurement {
+  std::string dir;
+  std::string job;
+  std::uint64_t attempt = 0;
+  std::string anchor;                    // "" when there is none
+  std::uint64_t tsc_hz = 0;              // 0: the clock is not the TSC
+  std::vector<std::string> python_path;  // folders to put in front; empty: no hook
+};
+
+// Replaced with the process's own id between fork and exec; wide enough for any.
+inline constexpr std::string_view kRankPidVariable = "HEADWAY_RANK_PID";
+inline constexpr std::string_view kRankPidPlaceholder = "0000000000";
+
+// `identity` null: not a rank (headway run -- CMD). `measurement` null: unmeasured.
+Environment process_environment(Environment base, const RankIdentity* identity,
+                                const Measurement* measurement, bool is_python);
+
+}  // namespace headway::agent

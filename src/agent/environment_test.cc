@@ -1,0 +1,87 @@
+#include "agent/environment.h"
+
+#include <gtest/gtest.h>
+
+namespace headway::agent {
+namespace {
+
+RankIdentity identity(int rank, int nproc) {
+  RankIdentity id;
+  id.rank = rank;
+  id.nproc = nproc;
+  id.restart_count = 1;
+  id.restarts_max = 3;
+  id.run_id = "job";
+  id.master_addr = "127.0.0.1";
+  id.master_port = 29500;
+  id.error_file = "/e/error-1.json";
+  return id;
+}
+
+Measurement measurement() {
+  return Measurement{"/jobs", "job", 65537, "ab:1:2", 3'000'000'000, {"/p/headway/_hook", "/p"}};
+}
+
+TEST(ProcessEnvironment, IsTorchrunsContract) {
+  const RankIdentity id = identity(1, 4);
+  const Environment env = process_environment({}, &id, nullptr, true);
+  const Environment want = {{"RANK", "1"},
+                            {"LOCAL_RANK", "1"},
+                            {"ROLE_RANK", "1"},
+                            {"GROUP_RANK", "0"},
+                            {"WORLD_SIZE", "4"},
+                            {"LOCAL_WORLD_SIZE", "4"},
+                            {"ROLE_WORLD_SIZE", "4"},
+                            {"GROUP_WORLD_SIZE", "1"},
+                            {"ROLE_NAME", "default"},
+                            {"MASTER_ADDR", "127.0.0.1"},
+                            {"MASTER_PORT", "29500"},
+                            {"TORCHELASTIC_RESTART_COUNT", "1"},
+                            {"TORCHELASTIC_MAX_RESTARTS", "3"},
+                            {"TORCHELASTIC_RUN_ID", "job"},
+                            {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+                            {"TORCHELASTIC_ERROR_FILE", "/e/error-1.json"},
+                            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+                            {"OMP_NUM_THREADS", "1"},
+                            {"PYTHONUNBUFFERED", "1"},
+                            {"HEADWAY_DISABLE", "1"}};
+  EXPECT_EQ(env, want);
+}
+
+TEST(ProcessEnvironment, TheUsersOwnChoicesStay) {
+  const RankIdentity id = identity(0, 2);
+  const Environment base = {{"OMP_NUM_THREADS", "8"},
+                            {"PYTHONUNBUFFERED", ""},
+                            {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"},
+                            {"PYTHONPATH", "/mine"}};
+  const Measurement measured = measurement();
+  const Environment env = process_environment(base, &id, &measured, true);
+  EXPECT_EQ(env.at("OMP_NUM_THREADS"), "8");
+  EXPECT_EQ(env.at("PYTHONUNBUFFERED"), "");
+  EXPECT_EQ(env.at("TORCH_NCCL_ASYNC_ERROR_HANDLING"), "0");
+  EXPECT_EQ(env.at("PYTHONPATH"), "/p/headway/_hook:/p:/mine");
+}
+
+TEST(ProcessEnvironment, OneRankKeepsItsThreads) {
+  const RankIdentity id = identity(0, 1);
+  EXPECT_EQ(find_variable(process_environment({}, &id, nullptr, true), "OMP_NUM_THREADS"), nullptr);
+}
+
+TEST(ProcessEnvironment, AProgramIsOnlyMeasured) {
+  const Measurement measured = measurement();
+  const Environment base = {{"HEADWAY_RANK_PID", "77"}, {"HEADWAY_JOB", "outer"}};
+  const Environment env = process_environment(base, nullptr, &measured, false);
+  const Environment want = {
+      {"HEADWAY_DIR", "/jobs"},         {"HEADWAY_JOB", "job"},
+      {"HEADWAY_ATTEMPT", "65537"},     {"HEADWAY_ANCHOR", "ab:1:2"},
+      {"HEADWAY_TSC_HZ", "3000000000"}, {"PYTHONPATH", "/p/headway/_hook:/p"}};
+  EXPECT_EQ(env, want) << "no rank, and nothing of the run around it";
+}
+
+TEST(ReadEnvironment, TakesTheFirstOfTwoAndSkipsWhatIsNone) {
+  const char* const list[] = {"A=1", "A=2", "broken", "=x", "B=", nullptr};
+  EXPECT_EQ(read_environment(list), (Environment{{"A", "1"}, {"B", ""}}));
+}
+
+}  // namespace
+}  // namespace headway::agent

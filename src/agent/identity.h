@@ -1,0 +1,57 @@
+// Which job and which attempt this is. Pure: the clock, the environment and the folder's content
+// come in as arguments.
+//
+// An attempt's id is allocation * 65536 + launch. Outside a scheduler every `headway run` of a job
+// is a new allocation; under Slurm a requeue is. Ids of a job only ever grow.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "agent/environment.h"
+#include "agent/options.h"
+
+namespace headway::agent {
+
+inline constexpr std::uint64_t kLaunchesPerAllocation = 65536;
+
+// What Slurm says of the job we are in.
+struct SlurmInfo {
+  std::string job_id;
+  std::uint64_t restart_count = 0;
+  std::int64_t start_time_s = 0;  // real time; 0: not stated
+};
+std::optional<SlurmInfo> slurm_info(const Environment& environment);
+
+// "train-20261115-214300"; under Slurm "train-4711", so that a requeue is the same job.
+std::string default_job_name(const RunOptions& options, const std::optional<SlurmInfo>& slurm,
+                             const std::tm& local_time);
+
+// Kept in the job's folder: to which Slurm job the allocations from `base` on belong. Without it a
+// second Slurm job of the same name would begin again at allocation 0.
+struct AllocationNote {
+  std::string slurm_job_id;  // empty: no scheduler
+  std::uint64_t base = 0;
+};
+std::string format_note(const AllocationNote& note);
+std::optional<AllocationNote> parse_note(const std::string& text);
+
+struct AttemptId {
+  std::uint64_t allocation = 0;
+  std::uint64_t launch = 1;
+  [[nodiscard]] std::uint64_t value() const { return allocation * kLaunchesPerAllocation + launch; }
+};
+
+// The first attempt of this invocation, given the ids that the job's folder already holds.
+struct Placement {
+  AttemptId first;
+  AllocationNote note;
+};
+Placement place_invocation(std::span<const std::uint64_t> seen,
+                           const std::optional<AllocationNote>& note,
+                           const std::optional<SlurmInfo>& slurm);
+
+}  // namespace headway::agent

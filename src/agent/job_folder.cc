@@ -1,0 +1,132 @@
+#include "agent/job_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/check.h"
+#include "base/job_path.h"
+
+namespace headway::agent {
+namespace fs = std::filesystem;
+namespace {
+
+using base::Status;
+
+constexpr int kNameTriesMax = 1000;
+constexpr const char* kLockName = "/agent.lock";
+
+// A default name must be this run's alone, or one that Slurm keeps through a requeue.
+std::string nth_name(const std::string& name, int n) {
+  return n == 1 ? name : fmt::format("{}-{}", name, n);
+}
+
+std::string read_all(int fd) {
+  char bytes[4096];
+  const ssize_t got = ::pread(fd, bytes, sizeof(bytes), 0);
+  return got > 0 ? std::string(bytes, static_cast<std::size_t>(got)) : std::string();
+}
+
+std::vector<std::uint64_t> attempts_in(const std::string& folder) {
+  std::vector<std::uint64_t> seen;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::uint64_t id = 0;
+    const auto [stop, failed] = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (failed == std::errc() && stop == name.data() + name.size()) seen.push_back(id);
+  }
+  return seen;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
+}
+
+}  // namespace
+
+base::Result<std::string> state_root(const RunOptions& options) {
+  base::Result<std::string> root =
+      options.dir.empty() ? base::jobs_root() : base::Result<std::string>(options.dir);
+  if (!root.ok()) return root;
+  std::error_code error;
+  const fs::path absolute = fs::absolute(*root, error);  // a rank may change its folder
+  std::string text = (error ? fs::path(*root) : absolute).lexically_normal().string();
+  while (text.size() > 1 && text.back() == '/') text.pop_back();
+  return text;
+}
+
+JobFolder::Lock JobFolder::try_lock() {
+  lock_ = base::UniqueFd(::open((path() + kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock_.valid()) return Lock::failed;
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return Lock::taken;
+  return errno == EWOULDBLOCK ? Lock::busy : Lock::failed;
+}
+
+Status JobFolder::place(const std::optional<SlurmInfo>& slurm) {
+  HW_CHECK(lock_.valid());
+  const auto note = parse_note(read_all(lock_.get()));
+  const Placement placed = place_invocation(attempts_in(path()), note, slurm);
+  first_ = placed.first;
+  const std::string text =
+      fmt::format("pid {} on {}\n{}", ::getpid(), host_name(), format_note(placed.note));
+  if (::ftruncate(lock_.get(), 0) != 0 ||
+      ::pwrite(lock_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return Status::io(fmt::format("{}{}: {}", path(), kLockName, std::strerror(errno)));
+  }
+  return {};
+}
+
+base::Result<JobFolder> JobFolder::open(const std::string& root, const RunOptions& options,
+                                        const std::optional<SlurmInfo>& slurm,
+                                        const std::tm& local_time) {
+  JobFolder folder;
+  folder.root_ = root;
+  std::error_code error;
+  fs::create_directories(root, error);
+  if (error) return Status::io(fmt::format("{}: {}", root, error.message()));
+  const bool named = !options.job.empty();
+  const std::string name = named ? options.job : default_job_name(options, slurm, local_time);
+  for (int n = 1; n <= kNameTriesMax; ++n) {
+    folder.job_ = nth_name(name, n);
+    const bool made = ::mkdir(folder.path().c_str(), 0755) == 0;
+    if (!made && errno != EEXIST) {
+      return Status::io(fmt::format("{}: {}", folder.path(), std::strerror(errno)));
+    }
+    if (!made && !named && !slurm) continue;  // a name of the same second is another run's
+    switch (folder.try_lock()) {
+      case Lock::taken:
+        if (Status status = folder.place(slurm); !status.ok()) return status;
+        return folder;
+      case Lock::failed:
+        return Status::io(fmt::format("{}{}: {}", folder.path(), kLockName, std::strerror(errno)));
+      case Lock::busy:
+        if (!named) continue;
+        const std::string holder = read_all(folder.lock_.get());
+        return Status::invalid(fmt::format(
+            "job {} is already being run by {}; stop it or choose another --job", folder.job_,
+            holder.starts_with("pid ") ? holder.substr(0, holder.find('\n')) : "another agent"));
+    }
+  }
+  return Status::io(fmt::format("{}/{}: no free name after {} tries", root, name, kNameTriesMax));
+}
+
+base::Result<std::string> JobFolder::make_attempt(AttemptId id) const {
+  std::string attempt = base::attempt_dir(root_, job_, id.value());
+  if (::mkdir(attempt.c_str(), 0755) != 0) {
+    return Status::io(fmt::format("{}: {}", attempt, std::strerror(errno)));
+  }
+  return attempt;
+}
+
+}  // namespace headway::agent

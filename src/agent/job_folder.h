@@ -1,0 +1,43 @@
+// The job's folder: $HEADWAY_DIR/<job>/ with a lock that admits one agent, and a folder for each
+// attempt. Owned by the agent for the length of one `headway run`; single-threaded.
+#pragma once
+
+#include <string>
+
+#include "agent/identity.h"
+#include "base/file.h"
+#include "base/job_path.h"
+#include "base/status.h"
+
+namespace headway::agent {
+
+// --dir, else $HEADWAY_DIR, else $XDG_STATE_HOME/headway, else ~/.local/state/headway. Absolute.
+base::Result<std::string> state_root(const RunOptions& options);
+
+class JobFolder {
+ public:
+  // Makes and locks the folder. Code::invalid_input: another agent runs this job. Any other
+  // failure: the place cannot be written, and the job can only run unmeasured.
+  static base::Result<JobFolder> open(const std::string& root, const RunOptions& options,
+                                      const std::optional<SlurmInfo>& slurm,
+                                      const std::tm& local_time);
+
+  [[nodiscard]] const std::string& job() const { return job_; }
+  [[nodiscard]] const std::string& root() const { return root_; }
+  [[nodiscard]] AttemptId first_attempt() const { return first_; }
+  // Makes the attempt's folder and returns its path.
+  [[nodiscard]] base::Result<std::string> make_attempt(AttemptId id) const;
+
+ private:
+  enum class Lock { taken, busy, failed };
+  [[nodiscard]] std::string path() const { return base::job_dir(root_, job_); }
+  Lock try_lock();
+  base::Status place(const std::optional<SlurmInfo>& slurm);
+
+  std::string root_;
+  std::string job_;
+  base::UniqueFd lock_;
+  AttemptId first_;
+};
+
+}  // namespace headway::agent

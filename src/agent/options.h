@@ -1,0 +1,53 @@
+// What `headway run` was asked to do, checked. A plain value: made by src/cli/run.cc, read by all
+// of src/agent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace headway::agent {
+
+inline constexpr int kRanksMax = 256;  // three descriptors a rank fit the usual limit of 1024
+inline constexpr int kRestartsMax = 10000;
+inline constexpr std::int64_t kGraceMaxS = 3600;
+inline constexpr std::size_t kAttrsMax = 64;
+
+// `run` never answers with these where a rank has a code of its own to give.
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitAgentFault = 125;
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+enum class CommandKind {
+  script,  // headway run train.py …: a Python script, started as ranks
+  module,  // headway run -m pkg.train …
+  program  // headway run -- CMD …: anything else
+};
+
+struct RunOptions {
+  std::string job;     // empty: from the command's name
+  std::string dir;     // empty: from the environment
+  std::string python;  // empty: from the environment
+  int nproc = 1;
+  int restarts_max = 0;
+  std::int64_t grace_ns = 5'000'000'000;
+  bool quiet = false;
+  CommandKind kind = CommandKind::script;
+  std::vector<std::string> command;  // script, module or program, then its arguments
+  std::vector<std::pair<std::string, std::string>> attrs;
+  std::string version;  // of Headway
+
+  // Are the processes ranks, with torchrun's contract? A lone program is not: it may be torchrun.
+  [[nodiscard]] bool has_ranks() const { return kind != CommandKind::program || nproc > 1; }
+};
+
+base::Status check_options(const RunOptions& options);
+
+// "key=value" → pair.
+base::Result<std::pair<std::string, std::string>> parse_attr(const std::string& text);
+
+}  // namespace headway::agent

@@ -1,0 +1,284 @@
+#include "agent/run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "agent/attempt_context.h"
+#include "agent/console.h"
+#include "agent/guard.h"
+#include "agent/job_folder.h"
+#include "agent/port.h"
+#include "agent/python_layout.h"
+#include "agent/signals.h"
+#include "agent/supervisor.h"
+#include "agent/sweep.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "headway/headway.h"
+
+namespace headway::agent {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+// A rank would take 1 ms by itself; this once costs less than it saves in precision.
+constexpr std::int64_t kCalibrateNs = 10'000'000;
+
+// Descriptors 0–2 must exist, or a pipe of ours would become somebody's stdout.
+void fill_standard_fds() {
+  int fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::dup(fd);
+  if (fd > STDERR_FILENO) ::close(fd);
+}
+
+int fail_with(int code, const std::string& message) {
+  std::fprintf(stderr, "headway: %s\n", message.c_str());
+  return code;
+}
+
+// argv of every process, or an exit code with the reason already told.
+std::optional<int> resolve_command(const RunOptions& options, const Environment& environment,
+                                   std::vector<std::string>& argv) {
+  argv = options.command;
+  if (options.kind == CommandKind::program) {
+    if (find_program(argv.front(), environment).empty()) {
+      return fail_with(kExitNotFound, argv.front() + ": command not found");
+    }
+    return std::nullopt;
+  }
+  std::error_code error;
+  if (options.kind == CommandKind::script && !std::filesystem::exists(argv.front(), error)) {
+    return fail_with(kExitUsage,
+                     fmt::format("{}: no such script (for another program: headway run -- {} …)",
+                                 argv.front(), argv.front()));
+  }
+  const Interpreter python = find_interpreter(options, environment);
+  if (python.path.empty()) {
+    return fail_with(
+        kExitAgentFault,
+        fmt::format("{}: no such Python interpreter; choose one with --python", python.tried));
+  }
+  if (options.kind == CommandKind::module) argv.insert(argv.begin(), "-m");
+  argv.insert(argv.begin(), python.path);
+  return std::nullopt;
+}
+
+bool has_terminal() {
+  return ::isatty(STDIN_FILENO) == 1 || ::isatty(STDOUT_FILENO) == 1 ||
+         ::isatty(STDERR_FILENO) == 1;
+}
+
+int start_failure_code(const Status& status, CommandKind kind) {
+  if (kind != CommandKind::program) return kExitAgentFault;
+  if (status.code() == Code::not_found) return kExitNotFound;
+  return status.code() == Code::unsupported ? kExitNotExecutable : kExitAgentFault;
+}
+
+class JobRun {
+ public:
+  JobRun(const RunOptions& options, Environment environment, std::vector<std::string> argv,
+         std::int64_t began_monotonic_ns)
+      : options_(options),
+        environment_(std::move(environment)),
+        argv_(std::move(argv)),
+        began_ns_(began_monotonic_ns),
+        slurm_(slurm_info(environment_)),
+        console_(options.quiet),
+        own_groups_(options.nproc > 1 || !has_terminal()) {}
+
+  int run();
+
+ private:
+  Status open_folder();
+  void anchor_clock();
+  Result<Outcome> run_attempt(int restarts);
+  AttemptContext open_attempt(int restarts);
+  SpawnPlan plan_process(const AttemptContext& attempt, int rank) const;
+  void tell_end(const Outcome& outcome, const Verdict& verdict, int restarts);
+  void tell_job(int attempts, int failures);
+
+  const RunOptions& options_;
+  const Environment environment_;
+  const std::vector<std::string> argv_;
+  const std::int64_t began_ns_;
+  const std::optional<SlurmInfo> slurm_;
+  Console console_;
+  const bool own_groups_;
+  Guard guard_;
+  Sweep sweep_;
+  Signals signals_;
+  AgentJournal journal_;
+  std::optional<JobFolder> folder_;  // none: unmeasured
+  std::vector<std::string> hook_;
+  std::string anchor_;
+  std::uint64_t tsc_hz_ = 0;
+  bool warned_ = false;
+};
+
+// Code::invalid_input: the job must not start. Anything else was told and only ends the measuring.
+Status JobRun::open_folder() {
+  const std::string* disabled = find_variable(environment_, "HEADWAY_DISABLE");
+  if (disabled != nullptr && !disabled->empty() && *disabled != "0") return {};
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  const Result<std::string> root = state_root(options_);
+  Result<JobFolder> folder = root.ok() ? JobFolder::open(root.value(), options_, slurm_, local)
+                                       : Result<JobFolder>(root.status());
+  if (!folder.ok()) {
+    if (folder.status().code() == Code::invalid_input) return folder.status();
+    console_.warn(folder.status().message() + "; running unmeasured (choose a folder with --dir)");
+    return {};
+  }
+  folder_ = std::move(*folder);
+  anchor_clock();
+  hook_ = find_hook(own_binary(), environment_);
+  if (hook_.empty()) {
+    console_.warn(
+        "the Python hook was not found; measuring from outside only (set HEADWAY_PYTHON_DIR)");
+  }
+  return {};
+}
+
+// One tie of the clocks for all journals of this run, our own included.
+void JobRun::anchor_clock() {
+  anchor_ = base::to_text(base::take_real_anchor());
+  ::setenv("HEADWAY_ANCHOR", anchor_.c_str(), 1);
+  const base::TickClock clock = base::calibrate_tick_clock(kCalibrateNs);
+  if (clock.kind != base::TickKind::tsc) return;
+  tsc_hz_ = clock.hz;
+  ::setenv("HEADWAY_TSC_HZ", fmt::to_string(tsc_hz_).c_str(), 1);
+}
+
+AttemptContext JobRun::open_attempt(int restarts) {
+  AttemptContext attempt;
+  attempt.restarts = restarts;
+  if (!folder_) return attempt;
+  AttemptId id = folder_->first_attempt();
+  id.launch += static_cast<std::uint64_t>(restarts);
+  Result<std::string> dir = folder_->make_attempt(id);
+  Status status = dir.status();
+  if (status.ok()) {
+    attempt.dir = *dir;
+    attempt.measurement =
+        Measurement{folder_->root(), folder_->job(), id.value(), anchor_, tsc_hz_, hook_};
+    status = journal_.open(attempt.dir, folder_->job(), id.value(), options_.nproc);
+  }
+  if (!status.ok()) {
+    if (!warned_) console_.warn(status.message() + "; going on without it");
+    warned_ = true;
+    return attempt;
+  }
+  write_opening(journal_, options_, slurm_, id, restarts == 0 ? began_ns_ : base::monotonic_ns());
+  return attempt;
+}
+
+SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
+  SpawnPlan plan;
+  plan.argv = argv_;
+  plan.capture_output = options_.nproc > 1;
+  plan.own_process_group = own_groups_;
+  RankIdentity identity;
+  identity.rank = rank;
+  identity.nproc = options_.nproc;
+  identity.restart_count = attempt.restarts;
+  identity.restarts_max = options_.restarts_max;
+  identity.run_id = folder_ ? folder_->job() : "none";
+  identity.master_addr = "127.0.0.1";
+  identity.master_port = attempt.port.port;
+  if (!attempt.dir.empty()) {
+    identity.error_file = fmt::format("{}/error-{}.json", attempt.dir, rank);
+  }
+  plan.environment = process_environment(environment_, options_.has_ranks() ? &identity : nullptr,
+                                         attempt.measurement ? &*attempt.measurement : nullptr,
+                                         options_.kind != CommandKind::program);
+  return plan;
+}
+
+Result<Outcome> JobRun::run_attempt(int restarts) {
+  AttemptContext attempt = open_attempt(restarts);
+  if (options_.has_ranks()) {
+    Result<ReservedPort> port = reserve_port();
+    if (!port.ok()) return port.status();
+    attempt.port = std::move(*port);
+  }
+  AttemptPlan plan;
+  plan.nproc = options_.nproc;
+  plan.grace_ns = options_.grace_ns;
+  plan.own_process_groups = own_groups_;
+  plan.under_scheduler = slurm_.has_value();
+  plan.dir = attempt.dir;
+  plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
+  return Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+}
+
+void JobRun::tell_end(const Outcome& outcome, const Verdict& verdict, int restarts) {
+  if (!outcome.failed()) return;
+  const std::string who =
+      options_.has_ranks() ? fmt::format("rank {}", *outcome.failed_rank) : argv_.front();
+  std::string text = fmt::format("{} {}", who, describe_end(outcome.failed_end));
+  if (verdict.restart) {
+    text += fmt::format("; restarting ({} of {})", restarts + 1, options_.restarts_max);
+  }
+  console_.note(text);
+}
+
+void JobRun::tell_job(int attempts, int failures) {
+  if (!folder_) return;
+  console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway report {}",
+                            folder_->job(), attempts, attempts == 1 ? "" : "s", failures,
+                            failures == 1 ? "" : "s", folder_->job()));
+}
+
+int JobRun::run() {
+  guard_.start();
+  sweep_.start();
+  Status status = signals_.start(own_groups_);
+  if (!status.ok()) return fail_with(kExitAgentFault, status.message());
+  status = open_folder();
+  if (!status.ok()) return fail_with(kExitUsage, status.message());
+  int failures = 0;
+  for (int restarts = 0;; ++restarts) {
+    HW_CHECK(restarts <= options_.restarts_max);
+    const Result<Outcome> outcome = run_attempt(restarts);
+    if (!outcome.ok()) {
+      journal_.mark(HW_MARK_JOB_END);
+      journal_.close();
+      console_.warn(outcome.status().message());
+      return start_failure_code(outcome.status(), options_.kind);
+    }
+    const Verdict verdict =
+        judge(outcome.value(), restarts, options_.restarts_max, slurm_.has_value());
+    if (outcome.value().failed()) ++failures;
+    if (verdict.job_ends) journal_.mark(HW_MARK_JOB_END);
+    journal_.close();
+    tell_end(outcome.value(), verdict, restarts);
+    if (verdict.restart) continue;
+    tell_job(restarts + 1, failures);
+    return verdict.exit_code;
+  }
+}
+
+}  // namespace
+
+int run_job(const RunOptions& options, std::int64_t began_monotonic_ns) {
+  fill_standard_fds();
+  const Status checked = check_options(options);
+  if (!checked.ok()) return fail_with(kExitUsage, checked.message());
+  Environment environment = read_environment(environ);
+  std::vector<std::string> argv;
+  if (const auto code = resolve_command(options, environment, argv)) return *code;
+  return JobRun(options, std::move(environment), std::move(argv), began_monotonic_ns).run();
+}
+
+}  // namespace headway::agent

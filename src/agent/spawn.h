@@ -1,0 +1,37 @@
+// Starts one process: fork, the child's few calls, exec, and the news whether exec worked. Called
+// from the agent's main thread only (PR_SET_PDEATHSIG is bound to the thread that forks).
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "agent/environment.h"
+#include "agent/signals.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace headway::agent {
+
+struct SpawnPlan {
+  std::vector<std::string> argv;  // argv[0] is searched on PATH unless it has a '/'
+  Environment environment;
+  bool capture_output = false;  // pipes for stdout and stderr, /dev/null for stdin
+  bool own_process_group = true;
+};
+
+struct Child {
+  pid_t pid = 0;
+  base::UniqueFd pidfd;
+  base::UniqueFd out;  // our ends, non-blocking; invalid when output is not captured
+  base::UniqueFd err;
+};
+
+// Code::not_found: no such program; Code::unsupported: it cannot be executed; else io_error.
+base::Result<Child> spawn(const SpawnPlan& plan, const Signals& signals);
+
+// The program that a name means, as a shell would find it; empty when there is none.
+std::string find_program(const std::string& name, const Environment& environment);
+
+}  // namespace headway::agent

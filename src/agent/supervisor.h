@@ -1,0 +1,92 @@
+// Runs one attempt: starts the ranks, carries their output, obeys AttemptPolicy, and returns when
+// no process of the attempt is left. One epoll loop, no threads, nothing polls: a rank's end, a
+// signal, output and the grace's end each wake it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/console.h"
+#include "agent/guard.h"
+#include "agent/journal.h"
+#include "agent/line_cutter.h"
+#include "agent/policy.h"
+#include "agent/signals.h"
+#include "agent/spawn.h"
+#include "agent/sweep.h"
+#include "base/status.h"
+
+namespace headway::agent {
+
+struct AttemptPlan {
+  int nproc = 1;
+  std::int64_t grace_ns = 0;
+  bool own_process_groups = true;  // false: the one rank shares our terminal and our group
+  bool under_scheduler = false;
+  std::string dir;  // the attempt's folder, for logs; empty: none are kept
+  std::function<SpawnPlan(int rank)> process;
+};
+
+class Supervisor {
+ public:
+  Supervisor(const AttemptPlan& plan, Signals& signals, Console& console, AgentJournal& journal,
+             Guard& guard, const Sweep& sweep);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // A failure is one of starting the ranks; how they ended is in the outcome.
+  base::Result<Outcome> run();
+
+ private:
+  // What an epoll event is about.
+  enum class Watch : std::uint32_t { signals, rank_end, rank_out, rank_err, sink };
+  struct Stream {
+    base::UniqueFd fd;
+    LineCutter cutter;
+    bool is_stderr = false;
+    bool paused = false;  // its sink is full
+  };
+  struct Rank {
+    Child child;
+    RankLog log;
+    std::vector<Stream> streams;  // stdout and stderr while they are open and captured
+    bool running = false;
+  };
+
+  bool watch(int fd, std::uint32_t events, Watch kind, int rank);
+  void unwatch(int fd);
+
+  base::Status start_rank(int index);
+  void serve_once();
+  void on_rank_ready(int index);
+  void end_rank(int index, const RankEnd& end);
+  void on_signals();
+  void send_to_live(int signal);
+  void pass_stop_to_terminal();
+  void reap_adopted();
+  void read_stream(Rank& rank, Stream& stream, bool until_empty);
+  void close_stream(Stream& stream);
+  void update_flow();
+  void watch_sink(Sink& sink, bool& watched);
+  void drain_output();
+  [[nodiscard]] Sink& sink_of(const Stream& stream);
+  [[nodiscard]] int wait_ms() const;
+
+  const AttemptPlan& plan_;
+  Signals& signals_;
+  Console& console_;
+  AgentJournal& journal_;
+  Guard& guard_;
+  const Sweep& sweep_;
+  AttemptPolicy policy_;
+  base::UniqueFd epoll_;
+  std::vector<Rank> ranks_;
+  std::vector<char> buffer_;
+  bool out_watched_ = false;
+  bool err_watched_ = false;
+  bool failure_recorded_ = false;
+};
+
+}  // namespace headway::agent

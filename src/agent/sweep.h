@@ -1,0 +1,26 @@
+// Ends what the ranks left behind. The agent is a subreaper: a rank's orphaned helpers become its
+// children, whatever group or session they moved to, so that a restart finds ports and devices
+// free.
+#pragma once
+
+#include <sys/types.h>
+
+#include <vector>
+
+namespace headway::agent {
+
+class Sweep {
+ public:
+  // Becomes a subreaper. Children that are there already (a shell's that became us by exec, the
+  // guard) are not the job's and are spared for good.
+  void start();
+  // Kills and reaps every other descendant; returns how many it killed.
+  int kill_descendants() const;
+
+ private:
+  [[nodiscard]] std::vector<pid_t> descendants() const;
+
+  std::vector<pid_t> spared_;
+};
+
+}  // namespace headway::agent

@@ -1,0 +1,128 @@
+// headway run: starts a training job, keeps it going and measures it.
+#include "agent/run.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/options.h"
+#include "base/clock.h"
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "What follows the script is the script's. Ranks get torchrun's environment; a lone command\n"
+    "behind -- gets none of it, so that it may be a launcher itself.\n"
+    "\n"
+    "Exit code: 0, or the first failing rank's own (128 + signal); 2 bad usage; 125 a fault of\n"
+    "Headway's own; 126, 127 the command behind -- cannot be executed, was not found.\n"
+    "\n"
+    "Examples:\n"
+    "  headway run train.py --lr 0.1\n"
+    "  headway run --nproc 4 --max-restarts 3 --job ctr-v2 train.py\n"
+    "  headway run -- torchrun --nproc-per-node 4 train.py";
+
+struct Parsed {
+  agent::RunOptions options;
+  double grace_s = 5;
+  std::vector<std::string> attrs;
+  bool module = false;
+};
+
+// The command of `headway run`, kept away from the parser: it must reach the script byte for byte.
+struct Command {
+  bool after_dashes = false;
+  std::vector<std::string> words;
+};
+Command& command() {
+  static Command kept;
+  return kept;
+}
+
+// The parser does not know of the command, so it cannot show it.
+class RunFormatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
+    return "Usage: headway run [OPTIONS] SCRIPT [ARGS...]\n"
+           "       headway run [OPTIONS] -m MODULE [ARGS...]\n"
+           "       headway run [OPTIONS] -- COMMAND [ARGS...]\n";
+  }
+};
+
+int execute(Parsed& parsed, std::int64_t began_ns) {
+  agent::RunOptions& options = parsed.options;
+  options.command = command().words;
+  options.version = HEADWAY_VERSION;
+  options.kind = parsed.module            ? agent::CommandKind::module
+                 : command().after_dashes ? agent::CommandKind::program
+                                          : agent::CommandKind::script;
+  if (parsed.module && command().after_dashes) {
+    return fail(base::Status::invalid("run: -m takes a module's name, not a command behind --"));
+  }
+  if (!(parsed.grace_s >= 0 && parsed.grace_s <= agent::kGraceMaxS)) {
+    return fail(base::Status::invalid("run: --grace: want 0 to 3600 seconds"));
+  }
+  options.grace_ns = static_cast<std::int64_t>(parsed.grace_s * 1e9);
+  for (const std::string& text : parsed.attrs) {
+    auto attr = agent::parse_attr(text);
+    if (!attr.ok()) return fail(attr.status());
+    options.attrs.push_back(std::move(*attr));
+  }
+  return agent::run_job(options, began_ns);
+}
+
+}  // namespace
+
+int split_run_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
+  const CLI::App* run = app.get_subcommand("run");
+  int at = 2;
+  for (; at < argc; ++at) {
+    const std::string word = argv[at];
+    if (word == "--" || word.size() < 2 || word[0] != '-') break;
+    // --name=value is one word; --name value and -nvalue are as the option's own count says.
+    const bool is_long = word[1] == '-';
+    const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+    const CLI::Option* option = run->get_option_no_throw(name);
+    const bool has_value = is_long ? word.find('=') != std::string::npos : word.size() > 2;
+    if (option != nullptr && option->get_items_expected_min() > 0 && !has_value) ++at;
+  }
+  if (at >= argc) return argc;
+  command().after_dashes = std::string_view(argv[at]) == "--";
+  for (int i = at + (command().after_dashes ? 1 : 0); i < argc; ++i) {
+    command().words.emplace_back(argv[i]);
+  }
+  return at;
+}
+
+void add_run(CLI::App& app, int& exit_code) {
+  const std::int64_t began_ns = base::monotonic_ns();
+  auto parsed = std::make_shared<Parsed>();
+  CLI::App* run = app.add_subcommand("run", "Run a training job, restart it, and measure it");
+  run->formatter(std::make_shared<RunFormatter>());
+  agent::RunOptions& options = parsed->options;
+  run->add_option("--job", options.job,
+                  "Name of the job; the same name again continues it (default: script and time)");
+  run->add_option("--nproc", options.nproc, "Ranks to start on this machine (default: 1)");
+  run->add_option("--max-restarts", options.restarts_max,
+                  "Restarts of the group after a failure (default: 0)");
+  run->add_option("--grace", parsed->grace_s,
+                  "Seconds from SIGTERM to SIGKILL for the other ranks of a failed one "
+                  "(default: 5)");
+  run->add_option("--python", options.python,
+                  "Interpreter of the script (default: $VIRTUAL_ENV/bin/python, else python3)");
+  run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")
+      ->expected(1)
+      ->take_all();
+  run->add_option("--dir", options.dir,
+                  "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)");
+  run->add_flag("-m,--module", parsed->module, "SCRIPT is a module's name, as with python -m");
+  run->add_flag("-q,--quiet", options.quiet, "Say nothing of our own but warnings");
+  run->footer(kFooter);
+  run->callback([parsed, began_ns, &exit_code] { exit_code = execute(*parsed, began_ns); });
+}
+
+}  // namespace headway::cli
