@@ -122,9 +122,8 @@ void AttemptState::lay_init(std::int64_t to_ns) {
   }
 }
 
-void AttemptState::first_step(const StepRecord& step, Bucket train) {
+void AttemptState::first_step(const StepRecord& step, std::int64_t to, Bucket train) {
   const std::int64_t from = cursor_ns_;
-  const std::int64_t to = std::max(from, step.end_ns);
   std::int64_t trained = from;
   std::vector<Piece> pieces;
   lay(step.segments.begin(), step.segments.end(), from, to,

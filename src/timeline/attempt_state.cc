@@ -8,6 +8,14 @@
 #include "timeline/lay.h"
 
 namespace headway::timeline {
+namespace {
+
+// Ranks whose ends of a step lie this near were released together.
+constexpr std::int64_t kTogetherMinNs = 1'000'000;
+constexpr std::int64_t kTogetherShare = 64;  // or this part of the step
+
+}  // namespace
+
 AttemptState::AttemptState(const AttemptOptions& options) : options_(options) {
   out_.id = options.id;
   out_.high_water = options.high_water;
@@ -95,7 +103,7 @@ bool AttemptState::combine_next() {
   const std::int64_t number = key->step;
   if (out_.steps > 0 && std::pair(generation, number) <= last_key_) late_ = true;
   last_key_ = {generation, number};
-  RankState* decider = nullptr;
+  RankState* last = nullptr;
   std::int64_t second_ns = kNoTime;
   bool all_there = true;
   for (RankState& r : ranks_) {
@@ -104,9 +112,9 @@ bool AttemptState::combine_next() {
       continue;
     }
     const std::int64_t end = r.machine.front().end_ns;
-    if (decider == nullptr || end > decider->machine.front().end_ns) {
-      if (decider != nullptr) second_ns = decider->machine.front().end_ns;
-      decider = &r;
+    if (last == nullptr || end > last->machine.front().end_ns) {
+      if (last != nullptr) second_ns = last->machine.front().end_ns;
+      last = &r;
     } else {
       second_ns = std::max(second_ns, end);
     }
@@ -115,7 +123,14 @@ bool AttemptState::combine_next() {
     if (ended_by_all(generation, number) != Ended::yes) return false;
     ++out_.facts.anomalies.partial_steps;
   }
-  take_step(*decider, second_ns == kNoTime ? 0 : decider->machine.front().end_ns - second_ns);
+  if (!in_loop_) begin_loop();
+  RankState& decider = out_.steps == 0 ? awaited_rank(*last) : *last;
+  if (second_ns != kNoTime) {
+    ++decider.share.critical_steps;
+    const std::int64_t held_up_ns = last->machine.front().end_ns - second_ns;
+    decider.share.held_up_ns = base::add_saturated(decider.share.held_up_ns, held_up_ns);
+  }
+  take_step(decider.machine.front(), last->machine.front().end_ns);
   for (RankState& r : ranks_) {
     if (r.at(generation, number)) r.machine.pop();
   }
@@ -138,6 +153,27 @@ AttemptState::Ended AttemptState::ended_by_all(std::int64_t generation, std::int
   return may_go_on ? Ended::not_known_yet : Ended::no;
 }
 
+// Whom the others waited for in the first step. Ranks compile for seconds apart, then a collective
+// releases all at once, and which of them comes out last is chance: among those that ended together
+// it is the one whose own compilation or wait lasted longest. (In later steps the last one decides:
+// there a wait that others do not see in their ends is as likely slack as loss.)
+AttemptState::RankState& AttemptState::awaited_rank(RankState& last) {
+  const StepRecord& step = last.machine.front();
+  const std::int64_t together_ns =
+      std::max(kTogetherMinNs, (step.end_ns - std::min(cursor_ns_, step.end_ns)) / kTogetherShare);
+  const auto busy_until = [](const RankState& r) {
+    const SegmentList& segments = r.machine.front().segments;
+    return segments.size() == 0 ? kNoTime : segments.end()[-1].t1_ns;
+  };
+  RankState* found = &last;
+  for (RankState& r : ranks_) {
+    if (!r.at(step.generation, step.step)) continue;
+    if (step.end_ns - r.machine.front().end_ns > together_ns) continue;
+    if (busy_until(r) > busy_until(*found)) found = &r;
+  }
+  return *found;
+}
+
 // Every rank's own account of the step.
 void AttemptState::share_step(const StepRecord& step, Bucket train) {
   for (RankState& r : ranks_) {
@@ -155,23 +191,16 @@ void AttemptState::share_step(const StepRecord& step, Bucket train) {
   }
 }
 
-void AttemptState::take_step(RankState& decider, std::int64_t held_up_ns) {
-  if (!in_loop_) begin_loop();
-  const StepRecord& step = decider.machine.front();
+void AttemptState::take_step(const StepRecord& step, std::int64_t end_ns) {
   const std::int64_t data = position(step);
   const bool is_new = data > out_.high_water;
   const Bucket train = is_new ? Bucket::effective : Bucket::wasted_replay;
   const std::int64_t from = cursor_ns_;
-  const std::int64_t to = std::max(from, step.end_ns);
-
-  if (ranks_.size() > 1) {
-    share_step(step, train);
-    ++decider.share.critical_steps;
-    decider.share.held_up_ns = base::add_saturated(decider.share.held_up_ns, held_up_ns);
-  }
+  const std::int64_t to = std::max(from, end_ns);
+  if (ranks_.size() > 1) share_step(step, train);
 
   if (out_.steps == 0) {
-    first_step(step, train);
+    first_step(step, to, train);
   } else {
     Piece& run = out_.ledger.open_step(from);
     std::int64_t train_ns = 0;

@@ -4,7 +4,8 @@
 //
 // Ranks are combined by the critical rank. In start-up the last rank to get through a stage
 // decides; in the loop, the time from the last rank's end of one step to the last rank's end of the
-// next belongs to the rank that ended last: its waits are charged, the rest is training.
+// next belongs to the rank that ended last: its waits are charged, the rest is training. Of ranks
+// that end together, released by a collective, it is the one whose waits lasted longest.
 //
 // Pure; one owner, one thread.
 #pragma once
@@ -93,9 +94,10 @@ class AttemptState {
   void begin_attempt();
   void begin_loop();
   void lay_init(std::int64_t to_ns);
-  void take_step(RankState& decider, std::int64_t held_up_ns);
+  RankState& awaited_rank(RankState& last);
+  void take_step(const StepRecord& step, std::int64_t end_ns);
   void share_step(const StepRecord& step, Bucket train);
-  void first_step(const StepRecord& step, Bucket train);
+  void first_step(const StepRecord& step, std::int64_t to_ns, Bucket train);
   void close();
   void lay_tail(const AttemptEnd& end);
   void lay_rank_tails(const AttemptEnd& end, const RankState* decider,

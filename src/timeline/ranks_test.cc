@@ -49,6 +49,22 @@ TEST(Ranks, TheCriticalRanksWaitsAreCharged) {
   EXPECT_EQ(share(job, 0).sums[Bucket::wasted_data_wait], sec(0.25));
 }
 
+TEST(Ranks, OfRanksReleasedTogetherTheOneTheyWaitedForIsCharged) {
+  Story s;
+  // Rank 1 compiles longer; rank 0 waits for it in the collective and comes out of it last.
+  s.as(1, 0).mark(0, HW_MARK_LAUNCHER_START).put(1, event::EventType::step, 0, 1);
+  s.span(1, 4, HW_PHASE_COMPILE).step_end(9.002, 1).exit(10);
+  s.as(1, 1)
+      .put(1, event::EventType::step, 0, 1)
+      .span(1, 8, HW_PHASE_COMPILE)
+      .step_end(9, 1)
+      .exit(10);
+  const JobResult job = s.tell();
+  EXPECT_EQ(job.ledger.total().sums[Bucket::compile_cold], sec(7));
+  EXPECT_EQ(job.ledger.total().sums[Bucket::effective], sec(1.002));
+  EXPECT_EQ(job.attempts[0].first_trained_ns, sec(8));
+}
+
 TEST(Ranks, IndependentSmallWaitsOfManyRanksDoNotAddUp) {
   Story s;
   constexpr std::uint32_t kRanks = 100;
