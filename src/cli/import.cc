@@ -1,0 +1,138 @@
+// headway import: files of other tools into a job's folder.
+#include "interchange/import.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+using interchange::ImportSummary;
+
+struct Options {
+  std::vector<std::string> files;
+  std::vector<std::string> sacct_files;
+  std::string format = "auto";
+  interchange::ImportOptions import;
+  std::int64_t attempt = -1;
+  std::int64_t rank = -1;
+  bool utc = false;
+  bool json = false;
+};
+
+void print_json(const ImportSummary& summary) {
+  nlohmann::ordered_json out;
+  out["files"] = nlohmann::ordered_json::array();
+  for (const auto& [path, format] : summary.files) {
+    out["files"].push_back({{"path", path}, {"format", interchange::format_name(format)}});
+  }
+  out["jobs"] = nlohmann::ordered_json::array();
+  for (const auto& job : summary.jobs) {
+    out["jobs"].push_back({{"job", job.job},
+                           {"path", job.path},
+                           {"already_there", job.already_there},
+                           {"events", job.events},
+                           {"attempts", job.attempts},
+                           {"duplicates_dropped", job.duplicates_dropped}});
+  }
+  out["bad_lines"] = summary.bad_lines;
+  out["ignored"] = summary.ignored;
+  out["notes"] = summary.notes;
+  constexpr auto kReplace = nlohmann::ordered_json::error_handler_t::replace;
+  fmt::print("{}\n", out.dump(2, ' ', false, kReplace));
+}
+
+void print_text(const ImportSummary& summary) {
+  for (const auto& [path, format] : summary.files) {
+    fmt::print("read     {} as {}\n", path, interchange::format_name(format));
+  }
+  for (const auto& job : summary.jobs) {
+    fmt::print("{} {}: {} events of {} attempt{}{}\n", job.already_there ? "had     " : "imported",
+               job.job, job.events, job.attempts, job.attempts == 1 ? "" : "s",
+               job.already_there ? ", which were there already" : "");
+    fmt::print("         {}\n", job.path);
+    if (job.duplicates_dropped > 0) {
+      fmt::print("         {} identical lines dropped\n", job.duplicates_dropped);
+    }
+  }
+  if (summary.ignored > 0) fmt::print("passed   {} rows that carry no event\n", summary.ignored);
+  if (summary.bad_lines > 0) fmt::print("skipped  {} bad lines\n", summary.bad_lines);
+  for (const std::string& note : summary.notes) fmt::print("note     {}\n", note);
+  if (summary.jobs.size() == 1) fmt::print("see it with: headway report {}\n", summary.jobs[0].job);
+}
+
+int execute(Options& options) {
+  const auto format = interchange::format_from_name(options.format);
+  if (!format) {
+    return fail(base::Status::invalid(fmt::format(
+        "--format {}: use auto, jsonl, ml-goodput, sacct or torchrun-error", options.format)));
+  }
+  options.import.format = *format;
+  if (!options.sacct_files.empty()) {
+    if (!options.files.empty()) {
+      return fail(base::Status::invalid("import: give either FILE... or --sacct FILE, not both"));
+    }
+    options.files = options.sacct_files;
+    options.import.format = interchange::Format::sacct;
+  }
+  if (options.files.empty()) {
+    return fail(base::Status::invalid("import: no file was named (- is standard input)"));
+  }
+  if (options.attempt >= 0) options.import.attempt = options.attempt;
+  if (options.rank >= 0) options.import.rank = static_cast<std::uint32_t>(options.rank);
+  if (options.utc) options.import.zone = interchange::Zone::utc;
+  auto summary = interchange::import_files(options.files, options.import);
+  if (!summary.ok()) return fail(summary.status());
+  options.json ? print_json(*summary) : print_text(*summary);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "import",
+      "Take over files of other tools: JSON lines, ml-goodput logs, sacct, torchrun errors");
+  verb->add_option("file", options->files, "Files to read; - is standard input")->type_name("FILE");
+  verb->add_option("--format", options->format,
+                   "auto, jsonl, ml-goodput, sacct or torchrun-error (default: auto)");
+  verb->add_option("--sacct", options->sacct_files, "The same as --format sacct FILE")
+      ->type_name("FILE")
+      ->take_last();
+  verb->add_option("--job", options->import.job, "The job it belongs to")->type_name("J");
+  verb->add_option("--slurm-job-id", options->import.slurm_job_ids,
+                   "Only these jobs of sacct's (repeat it, or separate them by commas)")
+      ->type_name("ID")
+      ->delimiter(',');
+  verb->add_option("--attempt", options->attempt,
+                   "Attempt of a torchrun error (default: from its path, else 1)")
+      ->check(CLI::Range(std::int64_t{0}, interchange::kAttemptMax));
+  verb->add_option("--rank", options->rank,
+                   "Rank of a torchrun error (default: from its path, else 0)")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{interchange::kRankMax}));
+  verb->add_flag("--utc", options->utc, "sacct's times are UTC (default: local, by TZ)");
+  verb->add_flag("--skip-bad", options->import.skip_bad,
+                 "Count lines that cannot be read instead of stopping at the first");
+  verb->add_option("--to", options->import.root,
+                   "Folder of all jobs to write under (default: HEADWAY_DIR)")
+      ->type_name("DIR");
+  verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->footer(
+      "Importing the same twice changes nothing.\n"
+      "Examples:\n"
+      "  headway import events.jsonl\n"
+      "  sacct -D -j 4242 --parsable2 -o JobID,JobName,State,Submit,Eligible,Start,End,ExitCode,"
+      "NodeList,Reason > acct.txt\n"
+      "  headway import --sacct acct.txt --job dlrm --slurm-job-id 4242");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli

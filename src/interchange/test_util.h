@@ -1,0 +1,61 @@
+// What the tests of this folder share: a folder that goes away, and streams as text.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "event/stream.h"
+#include "interchange/line_writer.h"
+
+namespace headway::interchange {
+
+class TempDir {
+ public:
+  TempDir() {
+    std::string pattern = testing::TempDir() + "/headway-XXXXXX";
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+  std::string write(const std::string& name, const std::string& content) const {
+    const std::string path = path_ + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+ private:
+  std::string path_;
+};
+
+inline std::string read_all(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.is_open()) << path;
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Every event of a job as lines, by attempt and rank.
+inline std::string lines_of(const event::JobStreams& job) {
+  std::string out;
+  for (const auto& stream : job.streams) {
+    const auto source = stream.open();
+    for (auto batch = source->next(); !batch.empty(); batch = source->next()) {
+      for (const auto& e : batch) append_line(out, stream.info, e, *job.names, false);
+    }
+  }
+  return out;
+}
+
+}  // namespace headway::interchange
