@@ -1,0 +1,121 @@
+#include "cli/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headway::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using timeline::Bucket;
+
+constexpr Style kStyle{.color = false, .unicode = false, .width = 100};
+constexpr std::int64_t kS = 1'000'000'000;
+
+metrics::Report report_with(std::initializer_list<std::pair<Bucket, std::int64_t>> seconds) {
+  metrics::Report r;
+  for (const auto& [bucket, s] : seconds) r.sums[bucket] = s * kS;
+  r.wall_ns = r.sums.total();
+  return r;
+}
+
+TEST(Losses, LargestFirstAndNeverTraining) {
+  const auto losses = largest_losses(report_with({{Bucket::effective, 900},
+                                                  {Bucket::down, 20},
+                                                  {Bucket::init_imports, 30},
+                                                  {Bucket::wasted_replay, 40},
+                                                  {Bucket::wasted_eval, 10}}));
+  ASSERT_EQ(losses.size(), losses_max);
+  EXPECT_EQ(losses[0].bucket, Bucket::wasted_replay);
+  EXPECT_EQ(losses[1].bucket, Bucket::init_imports);
+  EXPECT_EQ(losses[2].bucket, Bucket::down);
+}
+
+TEST(Losses, TriflesAreLeftAlone) {
+  EXPECT_TRUE(
+      largest_losses(report_with({{Bucket::effective, 100'000}, {Bucket::down, 1}})).empty());
+  EXPECT_TRUE(largest_losses(metrics::Report{}).empty());
+}
+
+TEST(Advice, ThereIsOneForEveryLoss) {
+  const metrics::Report r;
+  for (std::size_t i = 0; i < timeline::kBuckets; ++i) {
+    const auto bucket = static_cast<Bucket>(i);
+    if (bucket == Bucket::effective) continue;
+    const std::string text = advice_for(bucket, r, false, kStyle);
+    EXPECT_GT(text.size(), 40u) << timeline::bucket_name(bucket);
+    EXPECT_LT(text.size(), 330u) << timeline::bucket_name(bucket);
+    EXPECT_EQ(text.back(), '.') << text;
+  }
+}
+
+// 15 s blocked a save and 3 failures in a day of training: 929.5 s.
+TEST(SaveInterval, MatchesThePublishedExample) {
+  metrics::Report r =
+      report_with({{Bucket::effective, 86'400 - 360}, {Bucket::wasted_checkpoint_blocked, 360}});
+  r.saves = 24;
+  r.failures = 3;
+  ASSERT_TRUE(best_save_interval_s(r).has_value());
+  EXPECT_NEAR(*best_save_interval_s(r), 929.5, 0.05);
+  r.save_interval_s = 3'600;
+  EXPECT_THAT(advice_for(Bucket::wasted_replay, r, false, kStyle),
+              HasSubstr("Saves came every 1h 00m, blocking 15.00 s each; at this rate of "
+                        "interruptions one every 15m 30s costs least."));
+  // Saves are not known by the window.
+  EXPECT_THAT(advice_for(Bucket::wasted_replay, r, true, kStyle), Not(HasSubstr("15m")));
+}
+
+TEST(SaveInterval, NeedsSavesAndFailures) {
+  metrics::Report r = report_with({{Bucket::effective, 100}, {Bucket::wasted_replay, 10}});
+  EXPECT_FALSE(best_save_interval_s(r).has_value());
+  EXPECT_THAT(advice_for(Bucket::wasted_replay, r, false, kStyle),
+              HasSubstr("No checkpoint was recorded"));
+  r.saves = 2;
+  r.failures = 1;
+  EXPECT_FALSE(best_save_interval_s(r).has_value());
+  EXPECT_THAT(advice_for(Bucket::wasted_replay, r, false, kStyle), HasSubstr("save more often"));
+}
+
+TEST(Advice, NamesTheLastRank) {
+  metrics::Report r = report_with({{Bucket::init_process_group, 100}});
+  r.critical_stages = {{"process_group_init", 1, 3, 40 * kS}, {"imports", 1, 7, 90 * kS}};
+  EXPECT_THAT(advice_for(Bucket::init_process_group, r, false, kStyle),
+              HasSubstr("Look at rank 3 first: it came 40.00 s after the next to last."));
+}
+
+TEST(Advice, SeesACrashLoop) {
+  metrics::Report r = report_with({{Bucket::down, 100}, {Bucket::init_imports, 30}});
+  for (std::int64_t id = 1; id <= 4; ++id) {
+    metrics::FailureRow f;
+    f.attempt = id;
+    f.exit_code = id == 1 ? 9 : 1;
+    r.failure_rows.push_back(f);
+    metrics::AttemptRow a;
+    a.id = id;
+    a.outcome = "failed";
+    a.sums[Bucket::init_imports] = 7 * kS;
+    r.attempts.push_back(a);
+  }
+  EXPECT_THAT(advice_for(Bucket::down, r, false, kStyle), HasSubstr("The last 3 attempts"));
+  EXPECT_THAT(advice_for(Bucket::init_imports, r, false, kStyle),
+              HasSubstr("28.00 s of it was spent by attempts that failed"));
+  r.attempts.back().steps = 1;
+  EXPECT_THAT(advice_for(Bucket::down, r, false, kStyle), HasSubstr("--max-restarts"));
+}
+
+TEST(Advice, SpeaksOnlyOfWhatExists) {
+  const metrics::Report r;
+  for (std::size_t i = 0; i < timeline::kBuckets; ++i) {
+    const auto bucket = static_cast<Bucket>(i);
+    if (bucket == Bucket::effective) continue;
+    const std::string text = advice_for(bucket, r, false, kStyle);
+    for (std::size_t at = text.find("headway "); at != std::string::npos;
+         at = text.find("headway ", at + 1)) {
+      EXPECT_EQ(text.compare(at, 12, "headway run "), 0) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headway::cli

@@ -1,0 +1,146 @@
+// headway report: what became of a job's time.
+#include "metrics/report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/job_path.h"
+#include "cli/report_live.h"
+#include "cli/report_text.h"
+#include "cli/report_view.h"
+#include "cli/report_window.h"
+#include "cli/style.h"
+#include "cli/verb.h"
+#include "interchange/job_input.h"
+
+namespace headway::cli {
+namespace {
+
+using base::Result;
+using base::Status;
+
+struct Options {
+  std::string input;
+  std::string window;
+  std::string job;
+  ColorWhen color = ColorWhen::automatic;
+  std::optional<int> width;
+  bool json = false;
+  bool skip_bad = false;
+};
+
+struct Input {
+  std::string name;   // for the loader
+  std::string path;   // of the job's folder or the file, for the look at its lock
+  std::string found;  // how it was chosen, when nobody named it
+};
+
+Result<Input> choose_input(const Options& options) {
+  const Result<std::string> root = base::jobs_root();
+  if (!options.input.empty()) {
+    Input in{options.input, options.input, ""};
+    if (root.ok() && base::is_job_name(in.name)) {
+      const std::string folder = base::job_dir(root.value(), in.name);
+      if (::access(folder.c_str(), F_OK) == 0) in.path = folder;
+    }
+    return in;
+  }
+  if (!root.ok()) return root.status();
+  const std::vector<std::string> jobs = interchange::recent_jobs(root.value());
+  if (jobs.empty()) {
+    return Status::not_found(fmt::format(
+        "no job under {} yet; start one with `headway run train.py`, or name a file or folder",
+        root.value()));
+  }
+  const std::string name = options.job.empty() ? jobs.front() : options.job;
+  return Input{name, base::job_dir(root.value(), name),
+               options.job.empty() ? "the most recent in " + root.value() : ""};
+}
+
+// False when the text could not be written: a full disk must not look like a report.
+bool print(const std::string& text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
+}
+
+Result<std::string> make_text(const Options& options) {
+  std::optional<WindowText> wanted;
+  if (!options.window.empty()) {
+    auto parsed = parse_window(options.window);
+    if (!parsed.ok()) return parsed.status();
+    wanted = parsed.value();
+  }
+  auto input = choose_input(options);
+  if (!input.ok()) return input.status();
+  auto streams = interchange::load_job(
+      input->name, {.root = {}, .job = options.job, .skip_bad = options.skip_bad});
+  if (!streams.ok()) return streams.status();
+
+  const std::string folder = folder_of_job(input->path, streams->job);
+  const bool alive =
+      !folder.empty() && has_newest_attempt(*streams, folder) && job_is_alive(folder);
+  const auto now_ns = alive ? std::optional(base::real_ns()) : std::nullopt;
+  auto view = view_job(*streams, wanted, now_ns);
+  if (!view.ok()) return view.status();
+  if (options.json) return metrics::to_json(view->report) + "\n";
+
+  TextOptions text;
+  text.style = choose_style(probe_output(STDOUT_FILENO), options.color, options.width);
+  text.state = view->state;
+  text.found = input->found;
+  text.windowed = view->windowed;
+  text.job_wall_ns = view->job_wall_ns;
+  return to_text(view->report, text);
+}
+
+int execute(const Options& options) {
+  const Result<std::string> text = make_text(options);
+  if (!text.ok()) return fail(text.status());
+  if (print(text.value())) return kExitOk;
+  return fail(Status::io("report: standard output cannot be written"));
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("report", "Say where the time of a job went");
+  verb->add_option("input", options->input,
+                   "Name of a job, folder of journals, journal, file of JSON lines, or - "
+                   "(default: the most recent job)")
+      ->type_name("JOB|PATH");
+  verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->add_option("--window", options->window,
+                   "Only this part: 0..60, 10m..1h30m, -1h.., "
+                   "2026-11-15T21:40:00Z..2026-11-15T22:00:00Z")
+      ->type_name("A..B");
+  verb->add_option("--job", options->job, "Which job, where the input holds several")
+      ->type_name("J");
+  verb->add_flag("--skip-bad", options->skip_bad,
+                 "Count lines that cannot be read instead of stopping at the first");
+  verb->add_option("--width", options->width, "Columns (default: the terminal's, else 100)")
+      ->check(CLI::Range(width_min, width_max))
+      ->type_name("N");
+  const std::map<std::string, ColorWhen> colors = {
+      {"auto", ColorWhen::automatic}, {"always", ColorWhen::always}, {"never", ColorWhen::never}};
+  verb->add_option("--color", options->color, "auto, always or never (default: auto)")
+      ->transform(CLI::CheckedTransformer(colors))
+      ->type_name("WHEN");
+  verb->footer(
+      "Every nanosecond of the job's wall time is in exactly one line of the table.\n"
+      "\n"
+      "Examples:\n"
+      "  headway report\n"
+      "  headway report nightly --window -1h..\n"
+      "  headway report events.jsonl --json");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,179 @@
+// The L1 numbers, steps and checkpoints.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cli/human.h"
+#include "cli/report_sections.h"
+
+namespace headway::cli {
+namespace {
+
+using metrics::Report;
+using timeline::Bucket;
+
+constexpr int kLabelColumns = 21;
+constexpr std::int64_t kQuantileSteps = 200;  // fewer have no 99th percentile worth the name
+constexpr std::size_t kListedMax = 3;         // times that are told one by one
+
+Line labelled(std::string_view label) {
+  Line line;
+  line.add("  ").add(label).to(kLabelColumns);
+  return line;
+}
+
+std::string plural(std::uint64_t n, std::string_view one) {
+  return fmt::format("{} {}{}", human_count(n), one, n == 1 ? "" : "s");
+}
+
+// "41.20 s, 55.00 s", or "median 41.20 s, worst 2m 03s" when there are many.
+std::string times_text(std::vector<std::int64_t> times, const Style& style) {
+  std::string out;
+  if (times.size() <= kListedMax) {
+    for (const std::int64_t ns : times) {
+      out += (out.empty() ? "" : ", ") + human_duration(ns, style);
+    }
+    return out;
+  }
+  std::sort(times.begin(), times.end());
+  return fmt::format("median {}, worst {}", human_duration(times[times.size() / 2], style),
+                     human_duration(times.back(), style));
+}
+
+void add_recovery(Page& page, const Report& r) {
+  if (r.failure_rows.empty()) return;
+  const Style& style = page.style();
+  Line line = labelled("Time to recover");
+  const auto is_open = [](const metrics::FailureRow& f) { return !f.time_to_recover_ns; };
+  const auto open = std::count_if(r.failure_rows.begin(), r.failure_rows.end(), is_open);
+  if (r.time_to_recover_ns.empty()) {
+    line.add("has not trained again since", Ink::down);
+  } else {
+    line.add(times_text(r.time_to_recover_ns, style), Ink::strong);
+    if (!r.time_to_new_data_ns.empty()) {
+      line.add(fmt::format("; new data after {}", times_text(r.time_to_new_data_ns, style)));
+    }
+    if (open > 0) line.add(fmt::format("; {} not recovered", open), Ink::down);
+  }
+  page.add(line);
+}
+
+void add_counts(Page& page, const Report& r) {
+  Line line = labelled("Failures");
+  line.add(human_count(r.failures), r.failures > 0 ? Ink::down : Ink::strong);
+  if (r.user_errors > 0) line.add(" + " + plural(r.user_errors, "user error"));
+  if (r.preemptions > 0) line.add(" + " + plural(r.preemptions, "preemption"));
+  page.add(line);
+  if (r.unsaved_ns > 0) {
+    page.add(labelled("Unsaved training")
+                 .add(human_duration(r.unsaved_ns, page.style()), Ink::strong)
+                 .add(" of finished steps lost with what was not saved"));
+  }
+}
+
+void add_steps(Page& page, const Report& r, bool windowed) {
+  const Style& style = page.style();
+  Line line = labelled("Steps");
+  line.add(human_count(r.steps), Ink::strong);
+  if (!windowed && r.steps > 0) {
+    if (r.replayed_steps > 0) line.add(fmt::format(", {} replayed", human_count(r.replayed_steps)));
+    const auto count = static_cast<std::int64_t>(r.step_times.count);
+    if (count > 0) {
+      line.add(fmt::format("; mean {}", human_duration(r.step_times.sum_ns / count, style)));
+      if (count >= kQuantileSteps) {
+        line.add(
+            fmt::format(", 99% under {}", human_duration(r.step_times.quantile_ns(0.99), style)));
+      }
+      line.add(fmt::format(", slowest {}", human_duration(r.step_times.max_ns, style)));
+    }
+  }
+  page.add(line);
+}
+
+// Saves are counted for the whole job only.
+void add_checkpoints(Page& page, const Report& r, bool windowed) {
+  const Style& style = page.style();
+  const std::int64_t blocked =
+      r.sums[Bucket::wasted_checkpoint_blocked] + r.sums[Bucket::shutdown_final_save];
+  if (windowed ? blocked == 0 : r.saves == 0 && blocked == 0) return;
+  Line line = labelled("Checkpoints");
+  if (!windowed) {
+    line.add(plural(r.saves, "save"), Ink::strong);
+    if (r.save_interval_s) {
+      line.add(fmt::format(", one every {}",
+                           human_duration(std::llround(*r.save_interval_s * 1e9), style)));
+    }
+    line.add("; ");
+  }
+  line.add(blocked > 0 ? fmt::format("training stood still for {}", human_duration(blocked, style))
+                       : "training did not wait");
+  page.add(line);
+}
+
+void add_stragglers(Page& page, const Report& r) {
+  std::vector<const metrics::RankRow*> slow;
+  for (const metrics::RankRow& row : r.ranks) {
+    if (row.straggler) slow.push_back(&row);
+  }
+  if (slow.empty()) return;
+  std::stable_sort(slow.begin(), slow.end(),
+                   [](const auto* a, const auto* b) { return a->held_up_ns > b->held_up_ns; });
+  const Style& style = page.style();
+  for (std::size_t i = 0; i < slow.size() && i < names_shown_max; ++i) {
+    const metrics::RankRow& row = *slow[i];
+    const std::string host = row.host.empty() ? "" : fmt::format(" on {}", clean(row.host, style));
+    page.add(labelled(i == 0 ? "Stragglers" : "")
+                 .add(fmt::format("rank {}{}", row.rank, host), Ink::down)
+                 .add(fmt::format(" was last in {} of its {} steps and held the rest up for {}",
+                                  human_count(row.critical_steps), human_count(row.steps),
+                                  human_duration(row.held_up_ns, style))));
+  }
+  if (slow.size() > names_shown_max) {
+    page.add(labelled("").add(fmt::format("and {} more", slow.size() - names_shown_max)));
+  }
+}
+
+void add_user_spans(Page& page, const Report& r) {
+  std::vector<std::pair<std::string, std::int64_t>> spans(r.user_spans.begin(), r.user_spans.end());
+  if (spans.empty()) return;
+  std::stable_sort(spans.begin(), spans.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  const Style& style = page.style();
+  Line line = labelled("Your own spans");
+  for (std::size_t i = 0; i < spans.size() && i < names_shown_max; ++i) {
+    line.add(fmt::format("{}{} {}", i == 0 ? "" : ", ", clean(spans[i].first, style),
+                         human_duration(spans[i].second, style)));
+  }
+  if (spans.size() > names_shown_max) {
+    line.add(fmt::format(" and {} more", spans.size() - names_shown_max));
+  }
+  page.add(line);
+}
+
+}  // namespace
+
+bool add_key_numbers(Page& page, const Report& r, const TextOptions& options) {
+  if (r.time_to_start_ns) {
+    const auto& missing = r.coverage.missing_marks;
+    const bool allocated = std::find(missing.begin(), missing.end(), "allocated") == missing.end();
+    page.add(
+        labelled("Time to start")
+            .add(human_duration(*r.time_to_start_ns, page.style()), Ink::strong)
+            .add(allocated ? " from allocation to training" : " from the first event to training"));
+  } else if (!options.windowed) {
+    page.add(labelled("Time to start").add("no step has been finished yet", Ink::down));
+  }
+  add_recovery(page, r);
+  add_counts(page, r);
+  add_steps(page, r, options.windowed);
+  add_checkpoints(page, r, options.windowed);
+  if (!options.windowed) {
+    add_stragglers(page, r);
+    add_user_spans(page, r);
+  }
+  return true;
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,31 @@
+// The sections of the report's text, each of which adds its lines to a page. A section that has
+// nothing to say adds nothing and returns false; the caller puts blank lines between those that do.
+#pragma once
+
+#include <string>
+
+#include "cli/page.h"
+#include "cli/report_text.h"
+#include "metrics/report.h"
+
+namespace headway::cli {
+
+inline constexpr std::size_t rows_shown_max =
+    12;  // attempts or failures; beyond, the first and last
+inline constexpr std::size_t rows_at_ends = 3;
+inline constexpr std::size_t names_shown_max = 3;  // stragglers, own spans
+
+bool add_key_numbers(Page& page, const metrics::Report& r, const TextOptions& options);  // L1
+bool add_breakdown(Page& page, const metrics::Report& r);                                // L2, L3
+bool add_attempts(Page& page, const metrics::Report& r, bool windowed);
+bool add_failures(Page& page, const metrics::Report& r);
+bool add_losses(Page& page, const metrics::Report& r, bool windowed);
+bool add_coverage(Page& page, const metrics::Report& r);
+
+// ETT, idleness and failure in hundredths of a percent; they add up to 100.00 or are all 0.
+struct HeadShares {
+  std::int64_t ett, idleness, failure;
+};
+[[nodiscard]] HeadShares head_shares(const metrics::Report& r);
+
+}  // namespace headway::cli

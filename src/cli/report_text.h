@@ -1,0 +1,33 @@
+// The report as a person reads it: about forty lines, the most important first. Pure: a report and
+// a style in, text out. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/style.h"
+#include "metrics/report.h"
+
+namespace headway::cli {
+
+// How the job stands, which a window's report alone does not say.
+enum class JobState : std::uint8_t {
+  running,     // its agent is alive
+  restarting,  // its agent is alive, the newest attempt has failed
+  clean,
+  failed,
+  unended,  // nothing says that it ended, and nobody is running it
+};
+
+struct TextOptions {
+  Style style;
+  JobState state = JobState::clean;
+  std::string found;  // how the job was chosen, when nobody named it
+  bool windowed = false;
+  std::int64_t job_wall_ns = 0;  // of the whole job
+};
+
+[[nodiscard]] std::string to_text(const metrics::Report& report, const TextOptions& options);
+
+}  // namespace headway::cli

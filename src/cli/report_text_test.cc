@@ -1,0 +1,135 @@
+// Properties of the text that no single golden file shows.
+#include "cli/report_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/page.h"
+
+namespace headway::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using timeline::Bucket;
+
+constexpr std::int64_t kS = 1'000'000'000;
+
+metrics::AttemptRow attempt(std::int64_t id, std::int64_t begin_s) {
+  metrics::AttemptRow a;
+  a.id = id;
+  a.begin_ns = begin_s * kS;
+  a.end_ns = (begin_s + 10) * kS;
+  a.outcome = "failed";
+  a.bar.assign(64, Bucket::init_imports);
+  return a;
+}
+
+metrics::Report big_report() {
+  metrics::Report r;
+  r.job = "big\x1b[31m";
+  r.end_ns = 1'000 * kS;
+  for (std::size_t i = 0; i < timeline::kBuckets; ++i) r.sums.ns[i] = (1 + i % 5) * kS;
+  r.wall_ns = r.sums.total();
+  r.failure_ns = r.sums.always_failure();
+  r.time_to_recover_ns.assign(100, 7 * kS);
+  for (std::int64_t i = 0; i < 100; ++i) {
+    r.attempts.push_back(attempt(i + 1, 10 * i));
+    metrics::FailureRow f;
+    f.t_ns = (10 * i + 9) * kS;
+    f.attempt = i + 1;
+    f.origin = "unknown";
+    f.reason = std::string(300, 'r') + "\x1b]0;title\a";
+    f.time_to_recover_ns = 7 * kS;
+    r.failure_rows.push_back(f);
+  }
+  r.failures = 100;
+  for (std::uint32_t rank = 0; rank < 5'000; ++rank) {
+    metrics::RankRow row;
+    row.rank = rank;
+    row.straggler = rank % 2 == 0;
+    row.held_up_ns = rank * kS;
+    r.ranks.push_back(row);
+  }
+  r.coverage.ranks_expected = 5'000;
+  r.coverage.ranks_reporting = 4'999;
+  r.coverage.notes.assign(50, "a note");
+  return r;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(ReportText, NoLineIsWiderThanAllowed) {
+  const metrics::Report r = big_report();
+  for (const bool unicode : {false, true}) {
+    for (const int width : {width_min, 80, 100, 200, width_max}) {
+      TextOptions options;
+      options.style = {.color = false, .unicode = unicode, .width = width};
+      for (const std::string& line : lines_of(to_text(r, options))) {
+        EXPECT_LE(columns_of(line), width) << line;
+        EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
+      }
+    }
+  }
+}
+
+TEST(ReportText, AsciiStyleHasOnlyAscii) {
+  TextOptions options;
+  options.style = {.color = false, .unicode = false, .width = 80};
+  const std::string text = to_text(big_report(), options);
+  for (const char c : text) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~')) << int{c};
+}
+
+TEST(ReportText, ColourAddsOnlyCodes) {
+  TextOptions options;
+  options.style = {.color = true, .unicode = true, .width = 100};
+  std::string text = to_text(big_report(), options);
+  EXPECT_THAT(text, Not(HasSubstr("\x1b]")));  // nothing of the reasons
+  for (std::size_t at = text.find('\x1b'); at != std::string::npos;
+       at = text.find('\x1b', at + 1)) {
+    EXPECT_EQ(text[at + 1], '[');
+    EXPECT_NE(text.find('m', at), std::string::npos);
+  }
+}
+
+TEST(ReportText, ManyRowsAreSummed) {
+  TextOptions options;
+  options.style = {.color = false, .unicode = true, .width = 100};
+  const std::string text = to_text(big_report(), options);
+  EXPECT_THAT(text, HasSubstr("... 94 attempts between are not shown"));
+  EXPECT_THAT(text, HasSubstr("... 94 between are not shown"));
+  EXPECT_THAT(text, HasSubstr("and 2497 more"));  // of 2500 stragglers
+  EXPECT_THAT(text, HasSubstr("4 999 of 5 000 ranks left a record"));
+  EXPECT_LT(lines_of(text).size(), 110u);
+}
+
+TEST(ReportText, NothingToDivide) {
+  metrics::Report r;
+  r.job = "fresh";
+  TextOptions options;
+  options.state = JobState::running;
+  EXPECT_THAT(to_text(r, options), HasSubstr("no wall time yet"));
+  r.queued_ns = 90 * kS;
+  EXPECT_THAT(to_text(r, options), HasSubstr("waited 1m 30s for resources"));
+  options.windowed = true;
+  r.queued_ns = 0;
+  EXPECT_THAT(to_text(r, options), HasSubstr("no wall time in this window"));
+}
+
+TEST(ReportText, CoverageIsSilentWhenAllIsWell) {
+  metrics::Report r;
+  r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 10 * kS;
+  EXPECT_THAT(to_text(r, {}), Not(HasSubstr("do not cover")));
+  r.coverage.dropped_records = 1;
+  EXPECT_THAT(to_text(r, {}), HasSubstr("1 record was dropped"));
+}
+
+}  // namespace
+}  // namespace headway::cli

@@ -1,0 +1,46 @@
+#include "cli/report_view.h"
+
+#include <algorithm>
+
+#include "timeline/job.h"
+
+namespace headway::cli {
+namespace {
+
+JobState state_of(const timeline::JobResult& job, bool alive) {
+  if (job.attempts.empty()) return alive ? JobState::running : JobState::unended;
+  const timeline::AttemptResult& last = job.attempts.back();
+  switch (last.outcome) {
+    case timeline::Outcome::running:
+      return alive ? JobState::running : JobState::unended;
+    case timeline::Outcome::clean:
+      return JobState::clean;
+    case timeline::Outcome::failed:
+      return alive && !last.facts.job_end_ns ? JobState::restarting : JobState::failed;
+  }
+  return JobState::unended;
+}
+
+}  // namespace
+
+base::Result<View> view_job(const event::JobStreams& streams,
+                            const std::optional<WindowText>& window,
+                            std::optional<std::int64_t> now_ns) {
+  const timeline::JobResult job = timeline::attribute_job(streams, {.now_ns = now_ns});
+  View view;
+  view.state = state_of(job, now_ns.has_value());
+  view.windowed = window.has_value();
+  view.job_wall_ns = job.ledger.total().sums.total();
+  std::optional<metrics::Window> resolved;
+  if (window) {
+    auto found = resolve_window(*window, job);
+    if (!found.ok()) return found.status();
+    resolved = *found;
+  }
+  view.report = metrics::make_report(job, streams, resolved);
+  // An open end reaches one nanosecond further, so that what happened in the last instant counts.
+  if (window && window->b.from == WindowEnd::From::open) --view.report.end_ns;
+  return view;
+}
+
+}  // namespace headway::cli

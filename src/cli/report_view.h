@@ -1,0 +1,28 @@
+// From a job's streams to what is shown of it: the report of the whole or of a window, and how the
+// job stands. Pure but for reading the streams: `now` is an argument.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/status.h"
+#include "cli/report_text.h"
+#include "cli/report_window.h"
+#include "event/stream.h"
+#include "metrics/report.h"
+
+namespace headway::cli {
+
+struct View {
+  metrics::Report report;
+  JobState state = JobState::clean;
+  bool windowed = false;
+  std::int64_t job_wall_ns = 0;
+};
+
+// `now_ns` is set when the job is alive.
+base::Result<View> view_job(const event::JobStreams& streams,
+                            const std::optional<WindowText>& window,
+                            std::optional<std::int64_t> now_ns);
+
+}  // namespace headway::cli
