@@ -1,0 +1,81 @@
+"""torch.compile: a `compile` span for every compilation, from Dynamo's callbacks.
+
+Dynamo calls back when the first of possibly nested compilations begins and when the last has ended,
+on whichever thread compiles. The methods that run its callbacks are watched, not registered with:
+torch._dynamo.reset() clears the registered ones. A lazily compiled backward may run on an autograd
+thread while the training thread waits for it: its time is lane 0's all the same.
+
+Warm means that inductor found everything in its caches: at least one hit, no miss. (AOTAutograd's
+own cache stands aside under DDP; what it would have spared is small beside code generation.)"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+from headway import _recorder as rec
+from headway._auto.constructions import constructions
+from headway._auto.session import session
+from headway._auto.stages import stages
+from headway._recorder import core
+
+HITS = (("inductor", "fxgraph_cache_hit"), ("aot_autograd", "autograd_cache_hit"))
+MISSES = (("inductor", "fxgraph_cache_miss"), ("inductor", "fxgraph_cache_bypass"))
+
+
+def _count(names: tuple[tuple[str, str], ...]) -> int:
+    utils = sys.modules.get("torch._dynamo.utils")
+    counters: Any = getattr(utils, "counters", None) or {}
+    return sum(counters.get(group, {}).get(name, 0) for group, name in names)
+
+
+class Compiles:
+    """Dynamo's own lock keeps begin and end apart; at most one compilation is open."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.begin_ticks = 0
+        self.hits = 0
+        self.misses = 0
+
+    def install(self, module: ModuleType) -> None:
+        handler = module.CompilationCallbackHandler
+        handler.run_start_callbacks = core.Around(
+            handler.run_start_callbacks, self.begin, any_thread=True
+        )
+        handler.run_end_callbacks = core.Around(
+            handler.run_end_callbacks, self.end, any_thread=True
+        )
+
+    def begin(self, _handler: Any) -> None:
+        if not session.on:
+            return
+        if stages.open:
+            stages.suspended = True
+            constructions.unwatch()  # Dynamo may trace a constructor, and must see the real one
+        self.hits, self.misses = _count(HITS), _count(MISSES)
+        if threading.get_ident() == self.thread:
+            stages.end_imports()
+            session.flush()
+            core.begin(rec.COMPILE)
+        else:
+            self.begin_ticks = core.now()
+
+    def end(self, _handler: Any) -> None:
+        if not session.on:
+            return
+        if stages.open:
+            stages.suspended = False
+            if not session.run.first_batch:
+                constructions.rewatch()
+        if threading.get_ident() != self.thread:
+            session.late_compile(self.begin_ticks, core.now())
+            return
+        warm = _count(HITS) > self.hits and _count(MISSES) == self.misses
+        core.end_compile(warm)
+        session.last_tick = core.now()
+
+
+compiles = Compiles()

@@ -1,0 +1,345 @@
+"""The training loop as torch shows it: batches from DataLoaders, steps from optimizers.
+
+A step is what an optimizer does with the batches since the last one. Another optimizer that steps
+before the next batch belongs to the same step; the same one again begins a new step. A loader is a
+training loader once an optimizer has stepped after a batch of it; batches fetched with gradients
+off, or from another loader without steps in between, are evaluation.
+
+Everything runs on the training thread, on the path of every step: plain attributes, no allocation
+to speak of, at most a few records. Optimizers that step on an autograd thread are noted and
+recorded with the next batch.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from headway import _recorder as rec
+from headway._auto.session import session
+from headway._auto.stages import stages
+from headway._recorder import core
+from headway._run import static_batch_size, world_size
+
+UNKNOWN, TRAIN, EVALUATION = 0, 1, 2
+SAME_STEP_RECORDS_MAX = 4  # optimizers of one step recorded at once; more: with the next batch
+ITERATORS_MAX = 1024
+PROBES_MAX = 4
+
+
+class Source:
+    """One DataLoader, by what its batches turned out to be for."""
+
+    __slots__ = ("dataset", "kind", "samples", "since_step")
+
+    def __init__(self, samples: int | None, dataset: int) -> None:
+        self.kind = UNKNOWN
+        self.samples = samples  # per batch, over all ranks; None: not fixed
+        self.since_step = 0  # batches since the last step
+        self.dataset = dataset
+
+
+class Fetching:
+    """One iterator over a source."""
+
+    __slots__ = ("count", "reference", "source")
+
+    def __init__(self, source: Source, reference: Any) -> None:
+        self.source = source
+        self.count = 0
+        self.reference = reference
+
+
+class Loop:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.run = session.run
+        self.grad_enabled: Callable[[], bool] = lambda: True
+        self.thread = threading.get_ident()
+        self.sources: dict[int, tuple[Any, Source]] = {}  # by the loader's id
+        self.fetchings: dict[int, Fetching] = {}
+        self.fetching: Fetching | None = None  # the __next__ that is running
+        self.phase = 0  # its span
+        self.since_step: list[Source] = []  # sources of the batches since the last step
+        self.batches = 0  # since the last step
+        self.samples: int | None = 0
+        self.batches_per_step = 1
+        self.training_known = False
+        self.trained_on = 0  # the id of the dataset that the last step used
+        self.evaluating = False
+        self.step_open = False
+        self.stepped_by: set[int] = set()  # optimizers of the step that ended last
+        self.extend = False  # that step went on after its last record
+        self.elsewhere = False  # an optimizer stepped on another thread
+        self.restored = False  # no step yet since the position was restored
+        self.hooked_steps = False  # optimizers tell us of their steps
+        self.probes: list[Any] = []
+        self.probed = 0
+        self.after_step: Callable[[int], None] | None = None
+
+    # ---- iterators
+
+    def iter_enter(self, loader: Any) -> Any:
+        """DataLoader.__iter__: with workers, starting them is part of the first batch."""
+        first = (
+            not self.hooked_steps
+            and self.fetching is None
+            and not self.run.explicit
+            and not stages.stack
+            and stages.open
+            and not core.import_clock_depth()
+            and self.grad_enabled()
+        )
+        if first:
+            stages.first_batch_asked()
+            core.begin(rec.GET_FIRST_BATCH_DATA)
+        return (loader, first)
+
+    def iter_leave(self, token: Any, iterator: Any, error: Any) -> None:
+        loader, first = token
+        if first:
+            core.end(rec.GET_FIRST_BATCH_DATA)
+            session.last_tick = core.now()
+        if error is None and len(self.fetchings) < ITERATORS_MAX:
+            key = id(iterator)
+            fetchings = self.fetchings
+            reference = weakref.ref(iterator, lambda _: fetchings.pop(key, None))
+            fetchings[key] = Fetching(self._source(loader), reference)
+
+    def _source(self, loader: Any) -> Source:
+        known = self.sources.get(id(loader))
+        if known is not None:
+            return known[1]
+        size = static_batch_size(loader)
+        dataset = id(getattr(loader, "dataset", None))
+        source = Source(None if size is None else size * world_size(), dataset)
+        if self.trained_on == dataset:  # a new loader for each epoch
+            source.kind = TRAIN
+        key, sources = id(loader), self.sources
+        reference = weakref.ref(loader, lambda _: sources.pop(key, None))
+        sources[key] = (reference, source)
+        return source
+
+    # ---- batches
+
+    def next_enter(self, iterator: Any) -> Any:
+        if self.fetching is not None:
+            return None  # an iterator that wraps another one
+        fetching = self.fetchings.get(id(iterator))
+        if fetching is None:
+            fetching = Fetching(Source(None, 0), None)
+        source = fetching.source
+        if self.extend or self.elsewhere:
+            self._end_late()
+        if session.late or session.held_end is not None:
+            session.flush()
+        if not self.grad_enabled() or source.kind == EVALUATION:
+            self._evaluate()
+            self.phase = rec.EVAL
+        elif self.run.explicit:
+            return None
+        else:
+            if source.kind == UNKNOWN and self.training_known:
+                if source.since_step > self.batches_per_step:
+                    self._found_evaluation(source)
+                    self.fetching = fetching
+                    return True
+            elif self.evaluating:
+                self._end_evaluation()
+            if self.probes and not self.hooked_steps:
+                self._probe(fetching.count > 0)
+            self.phase = self._wait_phase(fetching)
+            core.begin(self.phase)
+        self.fetching = fetching
+        return True
+
+    def _wait_phase(self, fetching: Fetching) -> int:
+        if fetching.count or not stages.open:
+            return rec.DATA_WAIT
+        self.run.first_batch = True
+        stages.first_batch_asked()
+        self.step_open = False
+        return rec.GET_FIRST_BATCH_DATA
+
+    def next_leave(self, _token: Any, _batch: Any, error: Any) -> None:
+        fetching = self.fetching
+        self.fetching = None
+        phase = self.phase
+        if phase == rec.EVAL:
+            if error is not None:
+                self._end_evaluation()
+            return
+        core.end(phase)
+        if phase == rec.GET_FIRST_BATCH_DATA:
+            session.last_tick = core.now()
+        if error is not None:
+            if stages.open:  # a pass over the data before training
+                self._forget_batches()
+            return
+        source = fetching.source  # type: ignore[union-attr]
+        fetching.count += 1  # type: ignore[union-attr]
+        if source.since_step == 0:
+            self.since_step.append(source)
+        source.since_step += 1
+        self.batches += 1
+        if source.samples is None or self.samples is None:
+            self.samples = None
+        else:
+            self.samples += source.samples
+        if not self.step_open:
+            self.step_open = True
+            core.step(self.run.step + 1, self._data_after())
+
+    def _forget_batches(self) -> None:
+        for source in self.since_step:
+            source.since_step = 0
+        self.since_step.clear()
+        self.batches = 0
+        self.samples = 0
+        self.step_open = False
+
+    # ---- evaluation
+
+    def _evaluate(self) -> None:
+        if self.evaluating:
+            return
+        stages.end_imports()
+        session.flush()
+        self.evaluating = True
+        core.begin(rec.EVAL)
+
+    def _found_evaluation(self, source: Source) -> None:
+        """A loader that is asked again and again without a step: it was not training after all."""
+        source.kind = EVALUATION
+        self.since_step.remove(source)
+        self.batches -= source.since_step
+        if source.samples is not None and self.samples is not None:
+            self.samples -= source.samples * source.since_step
+        elif not any(other.samples is None for other in self.since_step):
+            self.samples = sum((o.samples or 0) * o.since_step for o in self.since_step)
+        source.since_step = 0
+        self.phase = rec.EVAL
+        self._evaluate()
+
+    def _end_evaluation(self) -> None:
+        if self.evaluating:
+            self.evaluating = False
+            core.end(rec.EVAL)
+            if stages.open:
+                session.last_tick = core.now()
+
+    # ---- steps
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has stepped."""
+        if not session.on or self.run.explicit:
+            return
+        if threading.get_ident() != self.thread:
+            self.elsewhere = True
+            self.hooked_steps = True
+            return
+        key = id(optimizer)
+        stepped_by = self.stepped_by
+        if self.batches == 0 and stepped_by and key not in stepped_by:
+            stepped_by.add(key)
+            if len(stepped_by) <= SAME_STEP_RECORDS_MAX:
+                core.step_end(self.run.step, self.run.data)
+            else:
+                self.extend = True
+            return
+        self.hooked_steps = True
+        self._end_step()
+        stepped_by.clear()
+        stepped_by.add(key)
+
+    def _data_after(self) -> int | None:
+        """Samples consumed once the batches at hand are."""
+        run = self.run
+        if run.data is None or self.samples is None:
+            return None
+        samples = self.samples
+        if self.restored and run.per_step:  # batches skipped to get back to the position
+            samples = min(samples, run.per_step)
+        return run.data + samples
+
+    def _end_step(self) -> None:
+        run = self.run
+        if self.extend:
+            self.extend = False
+            core.step_end(run.step, run.data)
+        if session.late or session.held_end is not None:
+            session.flush()
+        if self.evaluating:
+            self._end_evaluation()
+        data = self._data_after() if self.batches else None
+        number = run.step + 1
+        core.step_end(number, data)
+        run.per_step = data - run.data if data is not None and run.data is not None else 0
+        run.step = number
+        run.data = data
+        for source in self.since_step:
+            source.since_step = 0
+            source.kind = TRAIN
+            self.trained_on = source.dataset
+        self.since_step.clear()
+        if self.batches:
+            self.training_known = True
+            self.batches_per_step = self.batches
+        self.batches = 0
+        self.samples = 0
+        self.step_open = self.restored = False
+        if stages.open:
+            stages.over()
+        if self.after_step is not None:
+            self.after_step(number)
+
+    def _end_late(self) -> None:
+        """Steps that are recorded with the next batch: see the module."""
+        if self.elsewhere:
+            self.elsewhere = False
+            if self.batches or not self.stepped_by:
+                self._end_step()
+        if self.extend:
+            self.extend = False
+            core.step_end(self.run.step, self.run.data)
+
+    # ---- optimizers that do not say when they step (compiled ones, foreign ones)
+
+    def optimizer_made(self, optimizer: Any) -> None:
+        """Remembers a few of its parameters, to see them change."""
+        try:
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        except Exception:
+            return
+        for parameter in parameters[:1] + parameters[-1:]:
+            if len(self.probes) < PROBES_MAX:
+                self.probes.append(weakref.ref(parameter))
+
+    def _versions(self) -> int:
+        alive = [parameter for probe in self.probes if (parameter := probe()) is not None]
+        return sum(parameter._version for parameter in alive)
+
+    def _probe(self, in_loop: bool) -> None:
+        """Before a batch. What changes parameters between two batches of a loop is a step."""
+        versions = self._versions()
+        if in_loop and versions != self.probed and self.batches:
+            self._end_step()
+        self.probed = versions
+
+    def position_restored(self) -> None:
+        """The run continues from a saved position."""
+        self.restored = True
+        self._forget_batches()
+
+    def finish(self) -> None:
+        """At exit."""
+        if self.extend or self.elsewhere:
+            self._end_late()
+        if self.evaluating:
+            self._end_evaluation()
+
+
+loop = Loop()

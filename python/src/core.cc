@@ -1,0 +1,17 @@
+// headway._core: the C ABI and the hook's own tools for Python. What is hot is plain C API
+// (recorder.cc, around.cc); what is comfortable is nanobind (journal.cc).
+#include <nanobind/nanobind.h>
+
+#include "around.h"
+#include "import_clock.h"
+#include "journal.h"
+#include "recorder.h"
+
+NB_MODULE(_core, module) {
+  using namespace headway::python;
+  PyObject* raw = module.ptr();
+  if (!add_recorder(raw) || !add_around(raw) || !add_import_clock(raw)) {
+    throw nanobind::python_error();
+  }
+  add_journal(module);
+}
