@@ -1,0 +1,1 @@
+"""The peers that Headway is measured against, each behind the smallest honest adapter."""

@@ -1,0 +1,129 @@
+"""Runs every side-by-side benchmark, writes build/bench.json and prints a table.
+
+A benchmark is a program that prints JSON lines, one row each:
+  {"name", "unit", "ours", "peer", "peer_name", "better": "lower"|"higher"}
+"peer" and "peer_name" are null where no peer does the same work. The ratio (how many times better
+ours is) and the verdict against a target are added here.
+
+usage: run.py [--only TEXT] [--out FILE]
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("HEADWAY_BUILD", ROOT / "build"))
+Row = dict[str, Any]
+
+# Limits that Headway has set itself, in the row's unit.
+TARGETS = {"record_ns": 25.0}
+
+PROGRAMS: list[list[str]] = [
+    [sys.executable, str(ROOT / "bench/record_peers.py")],
+    [sys.executable, str(ROOT / "bench/bench_hook.py")],
+    [sys.executable, str(ROOT / "bench/attribution_peer.py")],
+]
+
+
+def environment() -> dict[str, str]:
+    found = dict(os.environ, HEADWAY_BUILD=str(BUILD), HEADWAY_BIN=str(BUILD / "headway"))
+    paths = [str(BUILD / "python"), found.get("PYTHONPATH", "")]
+    found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    return found
+
+
+def rows_of(command: list[str]) -> Iterator[Row]:
+    """The rows that a program prints; its progress goes to our stderr."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.startswith("{"):
+            yield complete(json.loads(line))
+    if process.wait() != 0:
+        raise SystemExit(f"bench: {Path(command[-1]).name} failed with code {process.returncode}")
+
+
+def complete(row: Row) -> Row:
+    ours, peer = row["ours"], row.get("peer")
+    better = row.get("better", "lower")
+    ratio = None
+    if peer and ours:
+        ratio = peer / ours if better == "lower" else ours / peer
+    return {
+        "name": row["name"],
+        "unit": row["unit"],
+        "ours": ours,
+        "peer": peer,
+        "peer_name": row.get("peer_name"),
+        "ratio": ratio,
+        "better": better,
+    }
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def verdict(row: Row) -> str:
+    target = TARGETS.get(row["name"])
+    if target is None:
+        return ""
+    met = row["ours"] <= target if row["better"] == "lower" else row["ours"] >= target
+    return f"{'met' if met else 'MISSED'} ({number(target)} {row['unit']})"
+
+
+def print_table(rows: list[Row]) -> None:
+    head = ("benchmark", "unit", "ours", "peer", "times better", "target", "peer is")
+    lines = [
+        (
+            row["name"],
+            row["unit"],
+            number(row["ours"]),
+            number(row["peer"]),
+            number(row["ratio"]),
+            verdict(row),
+            row["peer_name"] or "-",
+        )
+        for row in rows
+    ]
+    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
+    for line in [head, *lines]:
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run every side-by-side benchmark.")
+    parser.add_argument("--only", default="", help="run only programs whose name holds this text")
+    parser.add_argument("--out", type=Path, default=BUILD / "bench.json")
+    args = parser.parse_args()
+    rows: list[Row] = []
+    for command in PROGRAMS:
+        name = Path(command[-1]).name
+        if args.only not in name:
+            continue
+        print(f"== {name}", file=sys.stderr, flush=True)
+        for row in rows_of(command):
+            rows.append(row)
+            print(f"   {row['name']}: {number(row['ours'])} {row['unit']}", file=sys.stderr)
+    if not rows:
+        print(f"bench: nothing fits --only {args.only}", file=sys.stderr)
+        return 2
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(rows, indent=1) + "\n")
+    print_table(rows)
+    print(f"\nwrote {os.path.relpath(args.out)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# setup: Debian packages, then .venv. Both are skipped within a second when nothing has changed.
+
+packages_file=$root/dev.d/debian-packages.txt
+requirements_torch=$root/requirements/torch.txt
+requirements_rest=$root/requirements/dev.txt
+
+# A python3 that can make a virtual environment and build extension modules, whoever built it.
+python3_usable() {
+  python3 - <<'PY' 2>/dev/null
+import ensurepip, os, sys, sysconfig, venv
+header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
+sys.exit(not (sys.version_info >= (3, 10) and os.path.exists(header)))
+PY
+}
+
+wanted_packages() {
+  local version
+  sed -e '/^#/d' -e '/^$/d' -- "$packages_file"
+  version=$(clang_version)
+  # Where another version is installed it stands in for the wanted one: see available_packages.
+  if [ "${version:-$clang_wanted}" = "$clang_wanted" ]; then
+    printf '%s\n' "clang-$clang_wanted" "clang-format-$clang_wanted" "libclang-rt-$clang_wanted-dev"
+  fi
+  python3_usable || printf '%s\n' python3 python3-venv python3-dev
+}
+
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' | sed -n 's/ installed$//p')
+  wanted_packages | grep -vxF -f <(printf '%s\n' "$installed") || true
+}
+
+# Names on stdin; names that can be installed on stdout. Where this release of Debian or Ubuntu has
+# no clang of the wanted version, the newest one it has takes its place.
+available_packages() {
+  local package newest instead
+  while read -r package; do
+    if [[ $package != *-"$clang_wanted"* ]] || apt-cache show "$package" >/dev/null 2>&1; then
+      echo "$package"
+      continue
+    fi
+    newest=$(apt-cache pkgnames clang- | sed -nE 's/^clang-([0-9]+)$/\1/p' | sort -n | tail -n 1)
+    instead=${package//$clang_wanted/$newest}
+    if [ -n "$newest" ] && apt-cache show "$instead" >/dev/null 2>&1; then
+      say "note: $instead in place of $package, which is not to be had here" >&2
+      echo "$instead"
+    fi
+  done
+}
+
+setup_packages() {
+  local missing as_root=()
+  command -v dpkg-query >/dev/null ||
+    die "setup knows Debian and Ubuntu; elsewhere install what dev.d/debian-packages.txt names"
+  missing=$(missing_packages)
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" -ne 0 ]; then
+    if command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+      as_root=(sudo)
+    else
+      die "needs root or sudo to install: ${missing//$'\n'/ }"
+    fi
+  fi
+  say "installing Debian packages: ${missing//$'\n'/ }"
+  quietly "$root/build/log/apt-update.log" \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  mapfile -t names < <(available_packages <<<"$missing")
+  quietly "$root/build/log/apt-install.log" \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${names[@]}"
+}
+
+setup_venv() {
+  local wanted stamp=$venv/.headway-requirements
+  wanted=$(cat -- "$requirements_torch" "$requirements_rest" | sha256sum)
+  if [ -x "$python" ] && [ "$(cat -- "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    return 0
+  fi
+  if [ ! -x "$venv/bin/pip" ]; then
+    say "making .venv with $(python3 --version)"
+    python3 -m venv --clear -- "$venv"
+  fi
+  # torch alone and first: a resolver that sees it together with others may pick a CUDA build.
+  say "installing torch (a few minutes on a slow line)"
+  quietly "$root/build/log/pip-torch.log" "$python" -m pip install \
+    -r "$requirements_torch" -c "$requirements_rest"
+  say "installing the other Python packages"
+  quietly "$root/build/log/pip-rest.log" "$python" -m pip install -r "$requirements_rest"
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
+setup() {
+  setup_packages
+  setup_venv
+  export VIRTUAL_ENV=$venv PATH=$venv/bin:$PATH
+}
