@@ -78,15 +78,16 @@ class JournalMaker {
     FILE* file = std::fopen(path_.c_str(), "wb");
     HW_CHECK(file != nullptr);
     HW_CHECK(std::fwrite(head.data(), head.size(), 1, file) == 1);
-    HW_CHECK(std::fwrite(records_.data(), sizeof(Record), records_.size(), file) == records_.size());
+    HW_CHECK(std::fwrite(records_.data(), sizeof(Record), records_.size(), file) ==
+             records_.size());
     HW_CHECK(std::fclose(file) == 0);
   }
 
  private:
   void put(EventType type, std::uint16_t name, std::int64_t a, std::int64_t b) {
     Record r{t_, a, b, name, 0, 0};
-    r.commit = headway::event::commit_word(
-        headway::event::record_check(r.t, a, b, name, 0, type), type);
+    r.commit =
+        headway::event::commit_word(headway::event::record_check(r.t, a, b, name, 0, type), type);
     records_.push_back(r);
   }
   std::string path_;

@@ -77,7 +77,9 @@ class Run:
 
 
 def close(actual: int, expected: int, what: str) -> None:
-    assert abs(actual - expected) <= TOLERANCE_NS, f"{what}: {actual / 1e6} ms, not {expected / 1e6}"
+    assert abs(actual - expected) <= TOLERANCE_NS, (
+        f"{what}: {actual / 1e6} ms, not {expected / 1e6}"
+    )
 
 
 def check_sums(report: dict) -> None:
