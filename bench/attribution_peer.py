@@ -22,6 +22,7 @@ from peers.goodput import QueryCase
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("HEADWAY_BUILD", ROOT / "build"))
 PROGRAM = BUILD / "bin/bench_attribution"
+QUERIES = 3
 PEER = "ml-goodput-measurement 0.2.3"
 
 
@@ -41,14 +42,16 @@ def theirs(steps: int) -> tuple[float, float]:
         begin = time.perf_counter()
         case.query()
         full = time.perf_counter() - begin
-        case.add_step()
-        begin = time.perf_counter()
-        goodput = case.query()
-        query = time.perf_counter() - begin
+        again = []
+        for _ in range(QUERIES):
+            case.add_step()
+            begin = time.perf_counter()
+            goodput = case.query()
+            again.append(time.perf_counter() - begin)
+            assert 0 < goodput < 100, goodput
     finally:
         case.close()
-    assert 0 < goodput < 100, goodput
-    return full, query
+    return full, statistics.median(again)
 
 
 def main() -> None:

@@ -34,6 +34,7 @@ format_tree() {
   command -v "clang-format-$clang_wanted" >/dev/null || die "format needs clang-format-$clang_wanted"
   cpp_files | xargs -0 "clang-format-$clang_wanted" -i
   "$venv/bin/ruff" format --quiet --exclude '*.md' .
+  "$venv/bin/ruff" check --quiet --fix .
 }
 
 run_ctest() {

@@ -15,8 +15,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BIN = os.environ.get("HEADWAY_BIN", str(ROOT / "build" / "headway"))
 TOLERANCE_NS = 50_000_000
-# Between the signal and the death lies the kernel's own work of taking a process apart, which is not
-# Headway's to measure and grows with the machine's load.
+# Between the signal and the death lies the kernel's own work of taking a process apart, which is
+# not Headway's to measure and grows with the machine's load.
 DEATH_NS = 1_000_000_000
 
 
