@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 STARTED_NS = time.time_ns()
 
@@ -24,7 +25,7 @@ IMPORTED_NS = time.time_ns()
 
 def process_start_ns() -> int:
     """When this process was forked, by the kernel's books (10 ms grain)."""
-    ticks = int(open("/proc/self/stat").read().rpartition(")")[2].split()[19])
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
     boot_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
     return boot_ns + ticks * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
@@ -32,11 +33,12 @@ def process_start_ns() -> int:
 class Diary:
     def __init__(self, folder: str, rank: int) -> None:
         name = f"{os.environ['TORCHELASTIC_RESTART_COUNT']}-{rank}.jsonl"
-        self.file = open(os.path.join(folder, name), "a", buffering=1)
+        self.path = Path(folder, name)
 
     def note(self, what: str, begin_ns: int, end_ns: int, step: int = 0) -> None:
         row = {"what": what, "begin": begin_ns, "end": end_ns, "step": step}
-        self.file.write(json.dumps(row) + "\n")
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
 
 
 class Rows(torch.utils.data.Dataset):
