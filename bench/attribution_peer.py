@@ -26,14 +26,14 @@ QUERIES = 3
 PEER = "ml-goodput-measurement 0.2.3"
 
 
-def ours(steps: int) -> tuple[float, float]:
-    """(full, query) seconds, as bench_attribution measured them."""
+def ours(steps: int) -> dict[str, float]:
+    """What bench_attribution measured: full_s, query_s, window_us, events_per_s, …"""
     done = subprocess.run(
         [PROGRAM, "--steps", str(steps)], check=True, capture_output=True, text=True
     )
     row = json.loads(done.stdout.splitlines()[-1])
     assert row["steps"] == steps, row
-    return row["full_s"], row["query_s"]
+    return row
 
 
 def theirs(steps: int) -> tuple[float, float]:
@@ -62,16 +62,24 @@ def main() -> None:
     logging.disable(logging.WARNING)
     for steps in args.steps:
         rounds = [(ours(steps), theirs(steps)) for _ in range(args.rounds)]
-        for index, what in enumerate(("full", "query")):
-            row = {
-                "name": f"attribution_{what}_{steps // 1000}k",
-                "unit": "s",
-                "ours": statistics.median(own[index] for own, _ in rounds),
-                "peer": statistics.median(peer[index] for _, peer in rounds),
-                "peer_name": PEER,
-                "better": "lower",
-            }
-            print(json.dumps(row), flush=True)
+
+        def own(what: str, rounds: list = rounds) -> float:
+            return statistics.median(row[what] for row, _ in rounds)
+
+        full = statistics.median(full for _, (full, _) in rounds)
+        query = statistics.median(query for _, (_, query) in rounds)
+        name = f"{steps // 1000}k"
+        emit(f"attribution_full_{name}", "s", own("full_s"), full)
+        emit(f"attribution_query_{name}", "s", own("query_s"), query)
+        emit(f"window_query_us_{name}", "µs", own("window_us"), query * 1e6)
+    # The largest log of the run; the peer's events are its entries, one a step.
+    emit("attribution_events_per_s", "1/s", own("events_per_s"), steps / full, "higher")
+    emit("attribution_rss_growth", "MB", own("rss_growth_bytes") / 1e6, None)
+
+
+def emit(name: str, unit: str, own: float, peer: float | None, better: str = "lower") -> None:
+    row = {"name": name, "unit": unit, "ours": own, "peer": peer, "better": better}
+    print(json.dumps(row | {"peer_name": PEER if peer is not None else None}), flush=True)
 
 
 if __name__ == "__main__":
