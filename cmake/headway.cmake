@@ -1,8 +1,10 @@
 # Helpers that keep every folder's CMakeLists.txt to a few lines.
 find_program(HEADWAY_CCACHE ccache)
 if(HEADWAY_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER ${HEADWAY_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADWAY_CCACHE})
+  # Paths are taken relative to the clone, so that a second clone finds what the first one built.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+      CCACHE_NOHASHDIR=1 ${HEADWAY_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
 find_program(HEADWAY_MOLD mold)
 if(HEADWAY_MOLD AND NOT HEADWAY_FUZZ)
