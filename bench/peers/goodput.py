@@ -26,7 +26,7 @@ class NullLog:
 
 
 class ListLog:
-    """Keeps entries in memory, in order, and answers a read with those after a given time."""
+    """Keeps entries in memory, in order, and answers a read of a stretch of time."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -44,9 +44,11 @@ class ListLog:
         start_time: datetime.datetime | None = None,
         end_time: datetime.datetime | None = None,
         last_entry_info: tuple[datetime.datetime, str] | None = None,
-    ) -> tuple[list[Entry], tuple[datetime.datetime, str]]:
+    ) -> tuple[list[Entry], tuple[datetime.datetime, str] | None]:
         first = 0 if start_time is None else bisect_right(self.times, start_time)
-        return self.entries[first:], (self.times[-1], str(len(self.times)))
+        end = len(self.times) if end_time is None else bisect_right(self.times, end_time)
+        last = (self.times[end - 1], str(end)) if end > first else None
+        return self.entries[first:end], last
 
 
 def recorder(log: NullLog | ListLog) -> GoodputRecorder:
@@ -105,6 +107,13 @@ class QueryCase:
         """Goodput in percent, of everything logged so far."""
         goodput, _, _ = self.calculator.get_job_goodput(include_badput_breakdown=True)
         return goodput
+
+    def query_window(self, index: int) -> float:
+        """Goodput of three fifths of the log. A higher index asks for an earlier window, which the
+        peer cannot answer from the one before: an arbitrary window, as ours are."""
+        first = (len(self.log.times) // 5) - index
+        window = self.log.times[first], self.log.times[first + 3 * len(self.log.times) // 5]
+        return self.calculator.get_job_goodput_interval(*window)[0]
 
     def close(self) -> None:
         self._folder.cleanup()

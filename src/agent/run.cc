@@ -219,7 +219,14 @@ Result<Outcome> JobRun::run_attempt(int restarts) {
   plan.under_scheduler = slurm_.has_value();
   plan.dir = attempt.dir;
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
-  return Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  Result<Outcome> outcome = Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  if (!outcome.ok()) {
+    // Nothing ran: the job's record must not look like a clean end.
+    const RankEnd end{start_failure_code(outcome.status(), options_.kind), 0};
+    journal_.failure(0, end, HW_ORIGIN_USER);
+    journal_.exit(0, end, HW_ORIGIN_USER);
+  }
+  return outcome;
 }
 
 void JobRun::tell_end(const Outcome& outcome, const Verdict& verdict, int restarts) {

@@ -45,8 +45,9 @@ constexpr Row kRows[] = {
      "Construct under torch.device(\"meta\") and materialise on the device with to_empty(), or "
      "initialise large tables on the device; restored weights need no initialisation."},
     {Bucket::init_plugins,
-     "Optimizers, loggers and trackers are made here. Start those that talk to a network in a "
-     "thread, and let them be late."},
+     "Optimizers, loggers and trackers are made here. torch imports its compiler with the first "
+     "Adam-like optimizer, which takes seconds; trackers that talk to a network can start in a "
+     "thread and be late."},
     {Bucket::init_pre_train,
      "The work between set-up and the first batch, often a sanity evaluation or a warm-up. Skip it "
      "on restarts, or name its parts with hw.phase(\"...\") to see which one it is."},

@@ -10,6 +10,16 @@ int fail(const base::Status& status) {
   return kExitBadInput;
 }
 
+namespace {
+
+bool is_verb(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (verb->get_name() == word) return true;
+  }
+  return false;
+}
+
+}  // namespace
 }  // namespace headway::cli
 
 int main(int argc, char** argv) {
@@ -29,6 +39,10 @@ int main(int argc, char** argv) {
   constexpr AddVerb kVerbs[] = {add_run, add_report, add_import, add_export, add_doctor};
   for (const AddVerb add : kVerbs) add(app, exit_code);
 
+  if (argc > 1 && argv[1][0] != '-' && !is_verb(app, argv[1])) {
+    std::fprintf(stderr, "headway: unknown command '%s' (try `headway --help`)\n", argv[1]);
+    return kExitBadInput;
+  }
   try {
     app.parse(split_run_command(app, argc, argv), argv);
   } catch (const CLI::Success& e) {

@@ -30,11 +30,16 @@ struct Options {
   std::string input;
   std::string window;
   std::string job;
-  ColorWhen color = ColorWhen::automatic;
+  std::string color = "auto";
   std::optional<int> width;
   bool json = false;
   bool skip_bad = false;
 };
+
+ColorWhen color_when(const std::string& word) {
+  if (word == "always") return ColorWhen::always;
+  return word == "never" ? ColorWhen::never : ColorWhen::automatic;
+}
 
 struct Input {
   std::string name;   // for the loader
@@ -92,7 +97,7 @@ Result<std::string> make_text(const Options& options) {
   if (options.json) return metrics::to_json(view->report) + "\n";
 
   TextOptions text;
-  text.style = choose_style(probe_output(STDOUT_FILENO), options.color, options.width);
+  text.style = choose_style(probe_output(STDOUT_FILENO), color_when(options.color), options.width);
   text.state = view->state;
   text.found = input->found;
   text.windowed = view->windowed;
@@ -128,10 +133,8 @@ void add_report(CLI::App& app, int& exit_code) {
   verb->add_option("--width", options->width, "Columns (default: the terminal's, else 100)")
       ->check(CLI::Range(width_min, width_max))
       ->type_name("N");
-  const std::map<std::string, ColorWhen> colors = {
-      {"auto", ColorWhen::automatic}, {"always", ColorWhen::always}, {"never", ColorWhen::never}};
   verb->add_option("--color", options->color, "auto, always or never (default: auto)")
-      ->transform(CLI::CheckedTransformer(colors))
+      ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
   verb->footer(
       "Every nanosecond of the job's wall time is in exactly one line of the table.\n"

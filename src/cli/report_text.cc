@@ -33,7 +33,7 @@ Standing standing(JobState state) {
     case JobState::failed:
       return {"failed", Ink::down};
     case JobState::unended:
-      return {"no end recorded, nobody is running it", Ink::wasted};
+      return {"no end recorded", Ink::wasted};
   }
   return {"", Ink::plain};
 }

@@ -215,6 +215,7 @@ void restrict_to(Report& r, const Window& window, const JobResult& job) {
     row.sums = job.ledger.window(row.begin_ns, row.end_ns).sums;
     row.bar = draw(job.ledger, row.begin_ns, row.end_ns);
   }
+  r.step_times = {};  // kept for the whole only
   r.unsaved_ns = 0;
   for (const FailureRow& row : r.failure_rows) r.unsaved_ns += row.unsaved_ns;
   r.queued_ns = 0;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "metrics/report.h"
@@ -142,6 +143,9 @@ ordered_json stages_json(const Report& r) {
 std::string to_json(const Report& r) {
   const std::int64_t blocked =
       r.sums[Bucket::wasted_checkpoint_blocked] + r.sums[Bucket::shutdown_final_save];
+  const auto step_time = [&](std::int64_t ns) {
+    return r.step_times.count > 0 ? ordered_json(ns) : ordered_json(nullptr);
+  };
   ordered_json out = {
       {"job", r.job},
       {"running", r.running},
@@ -171,12 +175,12 @@ std::string to_json(const Report& r) {
       {"steps",
        {{"finished", r.steps},
         {"replayed", r.replayed_steps},
-        {"mean_ns", r.step_times.count
-                        ? r.step_times.sum_ns / static_cast<std::int64_t>(r.step_times.count)
-                        : 0},
-        {"p50_ns", r.step_times.quantile_ns(0.5)},
-        {"p99_ns", r.step_times.quantile_ns(0.99)},
-        {"max_ns", r.step_times.max_ns}}},
+        {"mean_ns",
+         step_time(r.step_times.sum_ns /
+                   static_cast<std::int64_t>(std::max<std::uint64_t>(1, r.step_times.count)))},
+        {"p50_ns", step_time(r.step_times.quantile_ns(0.5))},
+        {"p99_ns", step_time(r.step_times.quantile_ns(0.99))},
+        {"max_ns", step_time(r.step_times.max_ns)}}},
       {"failures", failures_json(r)},
       {"attempts", attempts_json(r)},
       {"ranks", ranks_json(r)},

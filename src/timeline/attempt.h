@@ -88,6 +88,7 @@ struct AttemptResult {
   std::int64_t high_water = INT64_MIN;                          // after this attempt
   std::int64_t train_ns = 0;                            // finished-step time: effective + replay
   std::map<std::int64_t, std::int64_t> saved_train_ns;  // position of a save → train_ns up to it
+  std::map<std::int64_t, std::int64_t> saved_data;      // step of a save → its position
   StepTimes step_times;
 
   std::uint32_t ranks_expected = 0;

@@ -127,6 +127,7 @@ void AttemptState::settle(const AttemptEnd& end) {
     out_.failure->t_ns = std::clamp(out_.failure->t_ns, out_.launch_ns, out_.end_ns);
   if (end.inferred) ++out_.facts.anomalies.missing_ends;
   out_.saved_train_ns = saves_.train_ns();
+  out_.saved_data = saves_.data();
   out_.ledger.seal();
   const Account total = out_.ledger.total();
   HW_CHECK(total.sums.total() == out_.end_ns - out_.launch_ns);

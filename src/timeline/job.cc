@@ -129,11 +129,14 @@ std::optional<std::int64_t> start_position(const AttemptResult& a, bool use_step
   return a.first_data > INT64_MIN + size ? a.first_data - size : a.first_data;
 }
 
+// Where a save that states only its step lies, as far as its attempt remembers.
 std::optional<std::int64_t> durable_position(const AttemptResult& a, bool use_steps) {
   if (!a.facts.last_durable) return std::nullopt;
   const Position& p = *a.facts.last_durable;
-  if (use_steps || p.data == HW_NO_DATA) return use_steps ? std::optional(p.step) : std::nullopt;
-  return p.data;
+  if (use_steps) return p.step;
+  if (p.data != HW_NO_DATA) return p.data;
+  const auto known = a.saved_data.find(p.step);
+  return known == a.saved_data.end() ? std::nullopt : std::optional(known->second);
 }
 
 void reckon_unsaved(JobResult& out) {

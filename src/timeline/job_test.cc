@@ -164,6 +164,14 @@ TEST(Job, UnsavedIsProvisionalUntilSomebodyRestores) {
   EXPECT_EQ(s.tell().unsaved_ns, sec(6));
 }
 
+TEST(Job, ASaveThatStatesOnlyItsStepIsFoundByIt) {
+  Story s;
+  s.as(1).mark(0, HW_MARK_LAUNCHER_START);
+  for (int n = 1; n <= 10; ++n) s.step(n, n + 1, n, n * 64);
+  s.durable(10.5, 7).fail(11.5).exit(12, {.signal = 9});
+  EXPECT_EQ(s.tell().unsaved_ns, sec(3));
+}
+
 TEST(Job, AResumedJobWithoutRestoreEventsIsJudgedByItsFirstStep) {
   Story s;
   s.as(1).mark(0, HW_MARK_LAUNCHER_START).steps(0, 1, 1, 10).fail(10).exit(10, {.signal = 9});

@@ -32,6 +32,8 @@ void SavedPositions::settle(std::int64_t save_step) {
     if (s.step > save_step) continue;
     train_ns_[s.data] = s.train_ns;
     if (train_ns_.size() > saves_max) train_ns_.erase(train_ns_.begin());
+    data_[save_step] = s.data;
+    if (data_.size() > saves_max) data_.erase(data_.begin());
     return;
   }
 }

@@ -42,6 +42,8 @@ class SavedPositions {
   }
   // Position of a save → train_ns up to it.
   [[nodiscard]] const std::map<std::int64_t, std::int64_t>& train_ns() const { return train_ns_; }
+  // A save's step → its position, for saves and restores that only state the step.
+  [[nodiscard]] const std::map<std::int64_t, std::int64_t>& data() const { return data_; }
 
  private:
   struct Step {
@@ -57,6 +59,7 @@ class SavedPositions {
   std::int64_t durable_seen_ = INT64_MIN;
   std::vector<std::int64_t> awaited_;  // saves of steps that have not been combined yet
   std::map<std::int64_t, std::int64_t> train_ns_;
+  std::map<std::int64_t, std::int64_t> data_;
 };
 
 }  // namespace headway::timeline

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "timeline/attempt.h"
 
@@ -42,11 +43,13 @@ StepTimes& StepTimes::operator+=(const StepTimes& o) {
 
 std::int64_t StepTimes::quantile_ns(double q) const {
   if (count == 0) return 0;
-  const auto want = static_cast<std::uint64_t>(q * static_cast<double>(count - 1));
+  // Nearest rank: the smallest value that q of all do not exceed.
+  const auto want = static_cast<std::uint64_t>(std::ceil(q * static_cast<double>(count)));
   std::uint64_t seen = 0;
   for (std::size_t i = 0; i < bins.size(); ++i) {
     seen += bins[i];
-    if (seen > want) return std::clamp(upper_edge_ns(i), min_ns, max_ns);
+    if (seen >= std::max<std::uint64_t>(want, 1))
+      return std::clamp(upper_edge_ns(i), min_ns, max_ns);
   }
   return max_ns;
 }

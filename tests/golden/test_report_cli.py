@@ -100,7 +100,7 @@ def test_the_most_recent_job_is_the_default(tmp_path: Path) -> None:
         line = '{"t":1,"type":"step","step":1}\n{"t":3,"type":"step_end","step":1}\n'
         (tmp_path / name / "events.jsonl").write_text(line)
         os.utime(tmp_path / name, (1000 + age, 1000 + age))
-    first = report(jobs=tmp_path, text="").stdout.splitlines()[0]
+    first = report("--width", "400", jobs=tmp_path).stdout.splitlines()[0]
     assert first.startswith("job new ") and f"the most recent in {tmp_path}" in first
     assert report("old", jobs=tmp_path).stdout.startswith("job old ")
     assert json.loads(report("--json", jobs=tmp_path).stdout)["job"] == "new"
