@@ -60,9 +60,12 @@ void add_title(Page& page, const Report& r, const TextOptions& options) {
   } else if (r.end_ns > r.begin_ns) {
     when.add(human_interval(r.begin_ns, r.end_ns, style), Ink::dim);
   }
-  std::size_t shown = 0;
-  for (const auto& [key, value] : r.attrs) {
-    if (shown++ == attrs_shown_max) break;
+  std::vector<std::pair<std::string, std::string>> attrs(r.attrs.begin(), r.attrs.end());
+  // The command line is long: what a person chose to note comes first.
+  std::stable_partition(attrs.begin(), attrs.end(),
+                        [](const auto& attr) { return attr.first != "argv"; });
+  if (attrs.size() > attrs_shown_max) attrs.resize(attrs_shown_max);
+  for (const auto& [key, value] : attrs) {
     when.add(fmt::format("{}{}={}", when.columns() == 0 ? "" : dot, clean(key, style),
                          clean(value, style)),
              Ink::dim);

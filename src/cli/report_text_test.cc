@@ -123,10 +123,21 @@ TEST(ReportText, NothingToDivide) {
   EXPECT_THAT(to_text(r, options), HasSubstr("no wall time in this window"));
 }
 
+TEST(ReportText, TheCommandLineComesLast) {
+  metrics::Report r;
+  r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 10 * kS;
+  r.attrs = {{"argv", "python train.py"}, {"team", "ads"}};
+  EXPECT_THAT(to_text(r, {}), HasSubstr("team=ads - argv=python train.py"));
+}
+
 TEST(ReportText, CoverageIsSilentWhenAllIsWell) {
   metrics::Report r;
   r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 10 * kS;
   EXPECT_THAT(to_text(r, {}), Not(HasSubstr("do not cover")));
+  r.coverage.ranks_expected = 2;
+  EXPECT_THAT(to_text(r, {}), HasSubstr("No rank left a record"));
+  r.coverage.ranks_reporting = 1;
+  EXPECT_THAT(to_text(r, {}), HasSubstr("1 of 2 ranks left a record"));
   r.coverage.dropped_records = 1;
   EXPECT_THAT(to_text(r, {}), HasSubstr("1 record was dropped"));
 }
