@@ -208,6 +208,16 @@ TEST(StreamBuilder, NamesOfTheUserTieByTheirText) {
   EXPECT_EQ(build(lines), first);
 }
 
+TEST(StreamBuilder, FactsDoNotDependOnTheOrderEither) {
+  std::vector<std::string> lines = {
+      R"({"t":1,"host":"node2","world_size":4,"type":"mark","name":"trainer_start"})",
+      R"({"t":2,"host":"node1","world_size":8,"type":"mark","name":"exit"})"};
+  const std::string first = build(lines);
+  EXPECT_NE(first.find(R"("world_size":8,"host":"node1")"), std::string::npos) << first;
+  std::reverse(lines.begin(), lines.end());
+  EXPECT_EQ(build(lines), first);
+}
+
 TEST(StreamBuilder, LinesWithoutAJobBelongToTheOnlyOne) {
   EXPECT_NE(build({R"({"t":1,"job":"j","type":"begin","phase":"p"})",
                    R"({"t":2,"type":"end","phase":"p"})"})

@@ -89,6 +89,10 @@ TEST(Sacct, JoinsTheLaunchesThatTheJobRecordedItself) {
       out,
       HasSubstr(
           R"("t_ns":1200000000000,"job":"dlrm","attempt":3,"rank":"agent","type":"mark","name":"failure","signal":15,"origin":"preemption")"));
+  EXPECT_THAT(
+      out,
+      HasSubstr(
+          R"("t_ns":1200000000000,"job":"dlrm","attempt":3,"rank":"agent","type":"mark","name":"exit")"));
   EXPECT_THAT(out, HasSubstr(R"("t_ns":1300000000000,"job":"dlrm","attempt":65537,)"));
   EXPECT_THAT(
       out,
