@@ -78,3 +78,19 @@ def account(ranks: list[Rank], begin: int) -> dict[str, int]:
         totals["rest"] += max(0, end - at) - covered
         at = max(at, end)
     return totals
+
+
+def compile_choices(ranks: list[Rank]) -> list[int]:
+    """What compilation may come to: of each gate's interval, either rank's part of it. Ranks that a
+    collective releases together end a step within microseconds of each other, so that which of
+    them is charged is the attribution's to say; the clock readings stay the ranks' own."""
+    totals = {0}
+    at = 0
+    for end, _last in gates_of(ranks):
+        parts = {
+            sum(max(0, min(t1, end) - max(t0, at)) for w, t0, t1 in rank.spans if w == "compile")
+            for rank in ranks
+        }
+        totals = {total + part for total in totals for part in parts}
+        at = max(at, end)
+    return sorted(totals)
