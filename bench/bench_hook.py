@@ -2,11 +2,12 @@
 
     python bench/bench_hook.py [--quick]
 
-Two numbers. `hook_overhead_us`: the hook's own paths (a batch and an optimizer step, as torch calls
-them) in a tight loop, with and without the hook, in one process. `hook_loop_us`: a small unmodified
-loop run as it is and under the hook, interleaved, medians over the runs. Both in CPU time of the
-training thread, so that a busy machine does not count. Also the cost of a single record from
-Python. Prints JSON lines.
+`hook_overhead_us`: the hook's own code for one step, measured around a function that does nothing
+(hooked/paths.py). `hook_loop_added_us`: what a small unmodified training loop takes longer, epochs
+with and without the hook in turns (hooked/loop.py): more than the former, as the loop's own code
+drives the hook's out of the caches. Both in CPU time of the training thread, medians over several
+processes, whose readings go to stderr. Also the cost of a single record from Python. Prints JSON
+lines.
 """
 
 from __future__ import annotations
@@ -23,64 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-PATHS = """
-import gc, sys, time
-import torch
-from torch.utils.data.dataloader import _BaseDataLoaderIter, DataLoader
-
-count = int(sys.argv[1])
-
-class Endless(_BaseDataLoaderIter):
-    def _next_data(self):
-        return None
-
-class Loader(DataLoader):
-    def _get_iterator(self):
-        return Endless(self)
-
-class Nothing(torch.optim.Optimizer):
-    def __init__(self):
-        super().__init__([torch.nn.Parameter(torch.zeros(1))], {})
-    def step(self, closure=None):
-        return None
-
-iterator = iter(Loader([0], batch_size=1))
-optimizer = Nothing()
-def run(steps):
-    for _ in range(steps):
-        next(iterator)
-        optimizer.step()
-run(2000)
-gc.disable()
-best = float("inf")
-for _ in range(7):
-    begin = time.thread_time()
-    run(count)
-    best = min(best, time.thread_time() - begin)
-print(best / count * 1e6)
-"""
-
-LOOP = """
-import sys, time
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-torch.manual_seed(0)
-torch.set_num_threads(1)
-steps = int(sys.argv[1])
-loader = DataLoader(TensorDataset(torch.randn(steps * 4, 16)), batch_size=4)
-model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-def epoch():
-    begin = time.thread_time()
-    for (x,) in loader:
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-    return time.thread_time() - begin
-epoch()
-print(min(epoch() for _ in range(3)) / steps * 1e6)
-"""
+HOOKED = Path(__file__).resolve().parent / "hooked"
 
 
 def find_package() -> Path:
@@ -95,15 +39,15 @@ def find_package() -> Path:
     return max(built, key=lambda path: path.stat().st_mtime).parents[1]
 
 
-def run(text: str, count: int, package: Path | None, folder: str) -> float:
-    """Microseconds per step, as the script prints them; under the hook where a package is given."""
+def run(script: str, count: int, package: Path) -> str:
+    """What a script prints under the hook."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("HEADWAY_")}
-    if package is not None:
-        env["PYTHONPATH"] = f"{package / 'headway' / '_hook'}:{package}"
+    env["PYTHONPATH"] = f"{package / 'headway' / '_hook'}:{package}"
+    with tempfile.TemporaryDirectory() as folder:
         env |= {"HEADWAY_DIR": folder, "HEADWAY_JOB": "bench", "HEADWAY_ATTEMPT": "1"}
-    command = [sys.executable, "-c", text, str(count)]
-    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
-    return float(done.stdout)
+        command = [sys.executable, str(HOOKED / script), str(count)]
+        done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+    return done.stdout
 
 
 def row(name: str, unit: str, ours: float, peer: float, peer_name: str) -> None:
@@ -119,15 +63,10 @@ def row(name: str, unit: str, ours: float, peer: float, peer_name: str) -> None:
     print(json.dumps(line), flush=True)
 
 
-def compare(text: str, count: int, repeats: int, package: Path) -> tuple[float, float, float]:
-    """Medians with and without the hook, and of the paired differences."""
-    with_hook, without = [], []
-    for _ in range(repeats):
-        with tempfile.TemporaryDirectory() as folder:
-            without.append(run(text, count, None, folder))
-            with_hook.append(run(text, count, package, folder))
-    added = [a - b for a, b in zip(with_hook, without, strict=True)]
-    return statistics.median(with_hook), statistics.median(without), statistics.median(added)
+def readings(name: str, values: list[float]) -> float:
+    """Their median; every one of them is shown."""
+    print(f"{name}: {' '.join(f'{value:.2f}' for value in values)}", file=sys.stderr, flush=True)
+    return statistics.median(values)
 
 
 def record_cost(package: Path, number: int) -> float:
@@ -154,11 +93,15 @@ def main() -> None:
         "record_python_ns", "ns", record_cost(package, 20_000 if quick else 100_000), 80.0, "target"
     )
     repeats = 2 if quick else 5
-    hooked, plain, added = compare(PATHS, 5_000 if quick else 30_000, repeats, package)
-    row("hook_overhead_us", "us/step", added, 5.0, "target")
-    row("hook_paths_us", "us/step", hooked, plain, "the same calls without the hook")
-    hooked, plain, _ = compare(LOOP, 500 if quick else 3_000, repeats, package)
-    row("hook_loop_us", "us/step", hooked, plain, "the same script without the hook")
+    paths = [float(run("paths.py", 2_000 if quick else 20_000, package)) for _ in range(repeats)]
+    row("hook_overhead_us", "us/step", readings("hook_overhead_us", paths), 5.0, "target")
+    loops = [json.loads(run("loop.py", 20 if quick else 200, package)) for _ in range(repeats)]
+    added = readings("hook_loop_added_us", [loop["added"] for loop in loops])
+    row("hook_loop_added_us", "us/step", added, 5.0, "target")
+    hooked, plain = (
+        readings(f"hook_loop_us {k}", [x[k] for x in loops]) for k in ("with", "without")
+    )
+    row("hook_loop_us", "us/step", hooked, plain, "the same loop without the hook")
 
 
 if __name__ == "__main__":

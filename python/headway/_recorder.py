@@ -52,10 +52,22 @@ class _NullPhase:
         return None
 
 
+class _NullRunState:
+    """The position, where the compiled one cannot be loaded."""
+
+    def __new__(cls) -> _NullRunState:
+        self = super().__new__(cls)
+        self.step = self.per_step = 0
+        self.data: int | None = 0
+        self.explicit = False
+        return self
+
+
 class _NullCore:
     """Every call of the compiled module, doing nothing. `init` says that it could not (ENOSYS)."""
 
     Phase = _NullPhase
+    RunState = _NullRunState
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from headway._recorder import core
+
 
 def world_size() -> int:
     """Ranks of the job, by torchrun's contract; 1 where it says nothing usable."""
@@ -22,24 +24,18 @@ def static_batch_size(loader: Any) -> int | None:
     return size if type(size) is int and size > 0 else None
 
 
-class Run:
-    """The training position. Written by the training thread only."""
+class Run(core.RunState):  # type: ignore[misc, name-defined]
+    """The training position. Written by the training thread only. The base holds
 
-    __slots__ = (
-        "before_first_batch",
-        "claim",
-        "data",
-        "explicit",
-        "first_batch",
-        "per_step",
-        "step",
-    )
+    step      finished steps
+    data      global samples consumed by them; None: not known
+    per_step  samples that the last step took; 0: not known
+    explicit  steps come from hw.steps(): the hook leaves them alone
+    """
+
+    __slots__ = ("before_first_batch", "claim", "first_batch")
 
     def __init__(self) -> None:
-        self.step = 0  # finished steps
-        self.data: int | None = 0  # global samples consumed by them; None: not known
-        self.per_step = 0  # samples that the last step took; 0: not known
-        self.explicit = False  # steps come from hw.steps(): the hook leaves them alone
         self.first_batch = False  # the first training batch has been asked for
         self.before_first_batch: Callable[[], None] | None = None
         self.claim: Callable[[], bool] | None = None  # the hook's way to begin to record

@@ -32,22 +32,6 @@ Around* self_of(PyObject* object) {
   return reinterpret_cast<Around*>(object);
 }
 
-// A callback failed: the hook stops, the script goes on.
-void report_failure() {
-  PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);
-  g_hook.enabled = false;
-  if (g_hook.report != nullptr) {
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject* done = PyObject_CallFunctionObjArgs(g_hook.report, type, value, nullptr);
-    Py_XDECREF(done);
-    PyErr_Clear();
-  }
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-}
-
 // The token to hand to `leave`, or nullptr when `leave` is not wanted.
 PyObject* call_enter(Around* self, PyObject* const* args, Py_ssize_t count, PyObject* kwnames) {
   PyObject* token = nullptr;
@@ -69,7 +53,7 @@ PyObject* call_enter(Around* self, PyObject* const* args, Py_ssize_t count, PyOb
     Py_XDECREF(positional);
     Py_XDECREF(named);
   }
-  if (token == nullptr) report_failure();
+  if (token == nullptr) hook_failed();
   if (token == Py_None) Py_CLEAR(token);
   return token;
 }
@@ -80,7 +64,7 @@ void call_leave(Around* self, PyObject* token, PyObject* result) {
   PyObject* args[] = {token, result != nullptr ? result : Py_None,
                       type != nullptr ? type : Py_None};
   PyObject* done = PyObject_Vectorcall(self->leave, args, 3, nullptr);
-  if (done == nullptr) report_failure();
+  if (done == nullptr) hook_failed();
   Py_XDECREF(done);
   PyErr_Restore(type, value, traceback);
 }
@@ -283,6 +267,21 @@ PyMethodDef kHookFunctions[] = {
 
 bool hook_active() {
   return g_hook.enabled && PyThread_get_thread_ident() == g_hook.thread;
+}
+
+void hook_failed() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  g_hook.enabled = false;
+  if (g_hook.report != nullptr) {
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject* done = PyObject_CallFunctionObjArgs(g_hook.report, type, value, nullptr);
+    Py_XDECREF(done);
+    PyErr_Clear();
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
 }
 
 bool add_around(PyObject* module) {

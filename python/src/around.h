@@ -21,4 +21,8 @@ bool add_around(PyObject* module);
 // True on the training thread while the hook is enabled.
 bool hook_active();
 
+// With a Python error set by one of the hook's own callbacks: tells the report function, clears the
+// error and turns the hook off.
+void hook_failed();
+
 }  // namespace headway::python

@@ -60,7 +60,8 @@ def test_a_compiled_optimizer(launch: Launcher) -> None:
             step()
             optimizer.zero_grad()
         print(loss.item())
-    print(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    counters = torch._dynamo.utils.counters
+    print(dict(counters["stats"]), dict(counters["graph_break"]), dict(counters["recompiles"]))
     """
     hooked = launch.train(text)
     journal = hooked.journal

@@ -5,9 +5,11 @@ before the next batch belongs to the same step; the same one again begins a new 
 training loader once an optimizer has stepped after a batch of it; batches fetched with gradients
 off, or from another loader without steps in between, are evaluation.
 
-Everything runs on the training thread, on the path of every step: plain attributes, no allocation
-to speak of, at most a few records. Optimizers that step on an autograd thread are noted and
-recorded with the next batch.
+Everything runs on the training thread, on the path of every step: no allocation to speak of, at
+most a few records. A loop that has found its rhythm does not come here at all: core.LoopState (see
+python/src/steady.h) holds the state, handles the next batch of the same iterator and the next step
+of the same optimizer, and calls the methods named `_slow` for everything else. Optimizers that step
+on an autograd thread are noted and recorded with the next batch.
 """
 
 from __future__ import annotations
@@ -27,54 +29,41 @@ UNKNOWN, TRAIN, EVALUATION = 0, 1, 2
 SAME_STEP_RECORDS_MAX = 4  # optimizers of one step recorded at once; more: with the next batch
 ITERATORS_MAX = 1024
 PROBES_MAX = 4
+SAMPLES_UNKNOWN = -1
+
+Source = core.Source  # one DataLoader, by what its batches turned out to be for
+Fetching = core.Fetching  # one iterator over a source
 
 
-class Source:
-    """One DataLoader, by what its batches turned out to be for."""
+class Loop(core.LoopState):  # type: ignore[misc, name-defined]
+    """See the module. The base holds
 
-    __slots__ = ("dataset", "kind", "samples", "since_step")
+    run               the training position
+    since_step        sources of the batches since the last step
+    batches           since the last step
+    samples           in them, over all ranks
+    batches_per_step  of the last step
+    trained_on        the id of the dataset that the last step used
+    fetching          the Fetching whose __next__ is running
+    phase             its span
+    step_open         the step that goes on has been recorded
+    evaluating        an evaluation goes on
+    extend            the step that ended last went on after its last record
+    elsewhere         an optimizer stepped on another thread
+    restored          no step yet since the position was restored
+    settled           the loop is in its rhythm
+    """
 
-    def __init__(self, samples: int | None, dataset: int) -> None:
-        self.kind = UNKNOWN
-        self.samples = samples  # per batch, over all ranks; None: not fixed
-        self.since_step = 0  # batches since the last step
-        self.dataset = dataset
-
-
-class Fetching:
-    """One iterator over a source."""
-
-    __slots__ = ("count", "reference", "source")
-
-    def __init__(self, source: Source, reference: Any) -> None:
-        self.source = source
-        self.count = 0
-        self.reference = reference
-
-
-class Loop:
-    """See the module."""
+    def __new__(cls) -> Loop:
+        return super().__new__(cls, session.run)  # type: ignore[no-any-return]
 
     def __init__(self) -> None:
-        self.run = session.run
         self.grad_enabled: Callable[[], bool] = lambda: True
         self.thread = threading.get_ident()
         self.sources: dict[int, tuple[Any, Source]] = {}  # by the loader's id
         self.fetchings: dict[int, Fetching] = {}
-        self.fetching: Fetching | None = None  # the __next__ that is running
-        self.phase = 0  # its span
-        self.since_step: list[Source] = []  # sources of the batches since the last step
-        self.batches = 0  # since the last step
-        self.samples: int | None = 0
-        self.batches_per_step = 1
         self.training_known = False
-        self.trained_on = 0  # the id of the dataset that the last step used
-        self.evaluating = False
-        self.step_open = False
         self.stepped_by: set[int] = set()  # optimizers of the step that ended last
-        self.extend = False  # that step went on after its last record
-        self.elsewhere = False  # an optimizer stepped on another thread
-        self.restored = False  # no step yet since the position was restored
         self.hooked_steps = False  # optimizers tell us of their steps
         self.probes: list[Any] = []
         self.probed = 0
@@ -105,9 +94,12 @@ class Loop:
             session.last_tick = core.now()
         if error is None and len(self.fetchings) < ITERATORS_MAX:
             key = id(iterator)
-            fetchings = self.fetchings
-            reference = weakref.ref(iterator, lambda _: fetchings.pop(key, None))
-            fetchings[key] = Fetching(self._source(loader), reference)
+            reference = weakref.ref(iterator, lambda _: self._iterator_gone(key))
+            self.fetchings[key] = Fetching(self._source(loader), reference)
+
+    def _iterator_gone(self, key: int) -> None:
+        self.fetchings.pop(key, None)
+        self.forget(key)
 
     def _source(self, loader: Any) -> Source:
         known = self.sources.get(id(loader))
@@ -115,7 +107,7 @@ class Loop:
             return known[1]
         size = static_batch_size(loader)
         dataset = id(getattr(loader, "dataset", None))
-        source = Source(None if size is None else size * world_size(), dataset)
+        source = Source(SAMPLES_UNKNOWN if size is None else size * world_size(), dataset)
         if self.trained_on == dataset:  # a new loader for each epoch
             source.kind = TRAIN
         key, sources = id(loader), self.sources
@@ -125,12 +117,14 @@ class Loop:
 
     # ---- batches
 
-    def next_enter(self, iterator: Any) -> Any:
+    def next_enter_slow(self, iterator: Any) -> Any:
         if self.fetching is not None:
             return None  # an iterator that wraps another one
         fetching = self.fetchings.get(id(iterator))
         if fetching is None:
-            fetching = Fetching(Source(None, 0), None)
+            fetching = Fetching(Source(SAMPLES_UNKNOWN, 0), None)
+        else:
+            self.remember(iterator, fetching)
         source = fetching.source
         if self.extend or self.elsewhere:
             self._end_late()
@@ -164,7 +158,7 @@ class Loop:
         self.step_open = False
         return rec.GET_FIRST_BATCH_DATA
 
-    def next_leave(self, _token: Any, _batch: Any, error: Any) -> None:
+    def next_leave_slow(self, _token: Any, _batch: Any, error: Any) -> None:
         fetching = self.fetching
         self.fetching = None
         phase = self.phase
@@ -179,14 +173,14 @@ class Loop:
             if stages.open:  # a pass over the data before training
                 self._forget_batches()
             return
-        source = fetching.source  # type: ignore[union-attr]
-        fetching.count += 1  # type: ignore[union-attr]
+        source = fetching.source
+        fetching.count += 1
         if source.since_step == 0:
             self.since_step.append(source)
         source.since_step += 1
         self.batches += 1
-        if source.samples is None or self.samples is None:
-            self.samples = None
+        if SAMPLES_UNKNOWN in (source.samples, self.samples):
+            self.samples = SAMPLES_UNKNOWN
         else:
             self.samples += source.samples
         if not self.step_open:
@@ -216,10 +210,10 @@ class Loop:
         source.kind = EVALUATION
         self.since_step.remove(source)
         self.batches -= source.since_step
-        if source.samples is not None and self.samples is not None:
+        if SAMPLES_UNKNOWN not in (source.samples, self.samples):
             self.samples -= source.samples * source.since_step
-        elif not any(other.samples is None for other in self.since_step):
-            self.samples = sum((o.samples or 0) * o.since_step for o in self.since_step)
+        elif not any(other.samples == SAMPLES_UNKNOWN for other in self.since_step):
+            self.samples = sum(o.samples * o.since_step for o in self.since_step)
         source.since_step = 0
         self.phase = rec.EVAL
         self._evaluate()
@@ -233,7 +227,7 @@ class Loop:
 
     # ---- steps
 
-    def stepped(self, optimizer: Any) -> None:
+    def stepped_slow(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
         if not session.on or self.run.explicit:
             return
@@ -245,6 +239,7 @@ class Loop:
         stepped_by = self.stepped_by
         if self.batches == 0 and stepped_by and key not in stepped_by:
             stepped_by.add(key)
+            self.settle(None)  # several optimizers a step
             if len(stepped_by) <= SAME_STEP_RECORDS_MAX:
                 core.step_end(self.run.step, self.run.data)
             else:
@@ -254,16 +249,18 @@ class Loop:
         self._end_step()
         stepped_by.clear()
         stepped_by.add(key)
+        if self.training_known:
+            self.settle(optimizer)
 
     def _data_after(self) -> int | None:
         """Samples consumed once the batches at hand are."""
         run = self.run
-        if run.data is None or self.samples is None:
+        samples: int = self.samples
+        if run.data is None or samples == SAMPLES_UNKNOWN:
             return None
-        samples = self.samples
         if self.restored and run.per_step:  # batches skipped to get back to the position
             samples = min(samples, run.per_step)
-        return run.data + samples
+        return run.data + samples  # type: ignore[no-any-return]
 
     def _end_step(self) -> None:
         run = self.run

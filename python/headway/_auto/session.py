@@ -51,6 +51,7 @@ class Session:
         """Ends a span at `ticks`, unless the same one resumes at once."""
         self.held_end = (phase, ticks)
         self.last_tick = ticks
+        core.hold(True)
 
     def resume_held(self, phase: int, ticks: int) -> bool:
         """True if the span of `phase` that just ended goes on."""
@@ -64,9 +65,11 @@ class Session:
         """Any thread: the training thread was blocked by a compilation elsewhere."""
         if len(self.late) < LATE_MAX:
             self.late.append((begin, end))
+            core.hold(True)
 
     def flush(self) -> None:
         """Writes what is held back."""
+        core.hold(False)  # first: another thread may add to it meanwhile
         if self.held_end is not None:
             phase, ticks = self.held_end
             self.held_end = None

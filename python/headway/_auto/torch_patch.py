@@ -72,11 +72,11 @@ def _stage(phase: int, strong: bool = False) -> tuple[Any, Any]:
 
 
 def _watch_steps(torch: ModuleType) -> None:
-    is_compiling = torch.compiler.is_compiling
+    tracing = torch.compiler.is_dynamo_compiling  # costs a third of is_compiling
     stepped = loop.stepped
 
     def step_hook(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if is_compiling():  # Dynamo traces us into a compiled optimizer: leave nothing there
+        if tracing():  # Dynamo traces us into a compiled optimizer: leave nothing there
             return
         stepped(optimizer)
 
