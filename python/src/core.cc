@@ -11,8 +11,7 @@
 NB_MODULE(_core, module) {
   using namespace headway::python;
   PyObject* raw = module.ptr();
-  if (!add_recorder(raw) || !add_around(raw) || !add_import_clock(raw) ||
-      !add_steady(raw)) {
+  if (!add_recorder(raw) || !add_around(raw) || !add_import_clock(raw) || !add_steady(raw)) {
     throw nanobind::python_error();
   }
   add_journal(module);

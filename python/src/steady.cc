@@ -48,13 +48,13 @@ struct LoopState {
   PyObject* grad_enabled;
   PyObject* since_step;  // list of the sources of the batches since the last step
   PyObject* after_step;
-  PyObject* fetching;      // the one whose __next__ is running, or None
-  PyObject* of_iterator;   // the Fetching of `iterator`
-  const void* iterator;    // identities only: the script's objects are not kept alive
-  const void* optimizer;   // the only one of the last step
-  long long batches;       // since the last step
-  long long samples;       // in them
-  long long trained_on;    // dataset of the last step
+  PyObject* fetching;     // the one whose __next__ is running, or None
+  PyObject* of_iterator;  // the Fetching of `iterator`
+  const void* iterator;   // identities only: the script's objects are not kept alive
+  const void* optimizer;  // the only one of the last step
+  long long batches;      // since the last step
+  long long samples;      // in them
+  long long trained_on;   // dataset of the last step
   long long batches_per_step;
   int phase;
   char step_open, evaluating, extend, elsewhere, restored, settled;
@@ -88,12 +88,10 @@ PyMemberDef kRunMembers[] = {
     {"per_step", T_LONGLONG, offsetof(RunState, per_step), 0, "Samples of the last step, or 0."},
     {"explicit", T_BOOL, offsetof(RunState, explicit_steps), 0, "Steps come from hw.steps()."},
     {nullptr, 0, 0, 0, nullptr}};
-PyGetSetDef kRunGetters[] = {
-    {"data", run_get_data, run_set_data, "Global samples consumed by the finished steps, or None.",
-     nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyType_Slot kRunSlots[] = {
-    {Py_tp_members, kRunMembers}, {Py_tp_getset, kRunGetters}, {0, nullptr}};
+PyGetSetDef kRunGetters[] = {{"data", run_get_data, run_set_data,
+                              "Global samples consumed by the finished steps, or None.", nullptr},
+                             {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyType_Slot kRunSlots[] = {{Py_tp_members, kRunMembers}, {Py_tp_getset, kRunGetters}, {0, nullptr}};
 PyType_Spec kRunSpec = {"headway._core.RunState", sizeof(RunState), 0,
                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, kRunSlots};
 

@@ -30,6 +30,7 @@ struct Options {
   std::string input;
   std::string format;
   std::string output = "-";
+  std::string dir;  // empty: from the environment
   std::string job;
   bool skip_bad = false;
 };
@@ -75,8 +76,8 @@ void warn(const event::JobStreams& job, const ExportCounts& counts) {
 }
 
 int execute(const Options& options) {
-  auto job = interchange::load_job(options.input,
-                                   {.root = {}, .job = options.job, .skip_bad = options.skip_bad});
+  auto job = interchange::load_job(
+      options.input, {.root = options.dir, .job = options.job, .skip_bad = options.skip_bad});
   if (!job.ok()) return fail(job.status());
   auto out = OutFile::open(options.output);
   if (!out.ok()) return fail(out.status());
@@ -104,6 +105,9 @@ void add_export(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   verb->add_option("--job", options->job, "Which job, where the input holds several")
       ->type_name("J");
+  verb->add_option("--dir", options->dir,
+                   "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
+      ->type_name("DIR");
   verb->add_flag("--skip-bad", options->skip_bad,
                  "Count lines that cannot be read instead of stopping at the first");
   verb->footer(

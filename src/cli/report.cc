@@ -30,6 +30,7 @@ struct Options {
   std::string input;
   std::string window;
   std::string job;
+  std::string dir;  // empty: from the environment
   std::string color = "auto";
   std::optional<int> width;
   bool json = false;
@@ -48,7 +49,8 @@ struct Input {
 };
 
 Result<Input> choose_input(const Options& options) {
-  const Result<std::string> root = base::jobs_root();
+  const Result<std::string> root =
+      options.dir.empty() ? base::jobs_root() : Result<std::string>(options.dir);
   if (!options.input.empty()) {
     Input in{options.input, options.input, ""};
     if (root.ok() && base::is_job_name(in.name)) {
@@ -85,7 +87,7 @@ Result<std::string> make_text(const Options& options) {
   auto input = choose_input(options);
   if (!input.ok()) return input.status();
   auto streams = interchange::load_job(
-      input->name, {.root = {}, .job = options.job, .skip_bad = options.skip_bad});
+      input->name, {.root = options.dir, .job = options.job, .skip_bad = options.skip_bad});
   if (!streams.ok()) return streams.status();
 
   const std::string folder = folder_of_job(input->path, streams->job);
@@ -128,6 +130,9 @@ void add_report(CLI::App& app, int& exit_code) {
       ->type_name("A..B");
   verb->add_option("--job", options->job, "Which job, where the input holds several")
       ->type_name("J");
+  verb->add_option("--dir", options->dir,
+                   "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
+      ->type_name("DIR");
   verb->add_flag("--skip-bad", options->skip_bad,
                  "Count lines that cannot be read instead of stopping at the first");
   verb->add_option("--width", options->width, "Columns (default: the terminal's, else 100)")

@@ -43,6 +43,7 @@ const Case kCases[] = {
     {"running", "unended"},
     {"requeue", "requeue"},
     {"straggler", "straggler"},
+    {"eval_between", "eval_between.window", kPlain, std::nullopt, "1..2"},
 };
 
 std::string golden(const std::string& name) {

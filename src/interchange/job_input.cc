@@ -63,8 +63,8 @@ Status no_such_input(const std::string& name, const std::string& root) {
   std::vector<std::string> jobs = recent_jobs(root);
   if (jobs.empty()) {
     return Status::not_found(fmt::format(
-        "{}: no such file, and no job of any name under {} (set HEADWAY_DIR if the jobs "
-        "lie elsewhere)",
+        "{}: no such file, and no job of any name under {} (give --dir or set HEADWAY_DIR "
+        "if the jobs lie elsewhere)",
         name, root));
   }
   // Near names first, then the most recent.

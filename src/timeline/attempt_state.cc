@@ -208,7 +208,7 @@ void AttemptState::take_step(const StepRecord& step, std::int64_t end_ns) {
         [&](Kind k, std::int64_t t0, std::int64_t t1) {
           if (is_new && k == Kind::none && !out_.first_effective_ns) out_.first_effective_ns = t0;
           const Bucket bucket = loop_bucket(k, false, train);
-          run.sums[bucket] += t1 - t0;
+          run.lay(bucket, t1 - t0);
           if (bucket == train) train_ns += t1 - t0;
         });
     out_.train_ns += train_ns;

@@ -1,6 +1,7 @@
 #include "timeline/ledger.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.h"
 #include "base/wide.h"
@@ -18,6 +19,22 @@ std::int64_t failure_of(const Sums& sums, bool recovery) {
   return recovery ? sums.total() - sums[Bucket::effective] : sums.always_failure();
 }
 
+// The order in which an average step is laid: that of the buckets, but training after the waits,
+// as time between two steps counts with the second. A replay comes before what is new.
+constexpr std::array<Bucket, kBuckets> kLaid = [] {
+  std::array<Bucket, kBuckets> out{};
+  std::size_t n = 0;
+  for (std::size_t b = 0; b < kBuckets; ++b) {
+    const auto bucket = static_cast<Bucket>(b);
+    if (bucket == Bucket::effective || bucket == Bucket::wasted_replay) continue;
+    out[n++] = bucket;
+    if (bucket != Bucket::wasted_other) continue;
+    out[n++] = Bucket::wasted_replay;
+    out[n++] = Bucket::effective;
+  }
+  return out;
+}();
+
 std::size_t largest_bucket(const Sums& sums) {
   return static_cast<std::size_t>(std::max_element(sums.ns.begin(), sums.ns.end()) -
                                   sums.ns.begin());
@@ -34,6 +51,44 @@ Sums first_blocks(const Sums& sums, std::size_t largest, std::int64_t length_ns,
     others += out.ns[b];
   }
   out.ns[largest] = length_ns - others;
+  return out;
+}
+
+// A run as equal blocks, one a step unless steps are very short. Block i covers
+// [start_of(i), start_of(i + 1)).
+struct Blocks {
+  explicit Blocks(const Piece& piece)
+      : length(piece.t1_ns - piece.t0_ns),
+        count(std::clamp<std::int64_t>(piece.steps, 1,
+                                       std::max<std::int64_t>(1, length / kBlockMinNs))) {}
+  [[nodiscard]] std::int64_t start_of(std::int64_t i) const {
+    return static_cast<std::int64_t>(Wide(length) * i / count);
+  }
+  // Which block the offset x lies in.
+  [[nodiscard]] std::int64_t at(std::int64_t x) const {
+    auto i = static_cast<std::int64_t>(Wide(x) * count / length);
+    while (i + 1 < count && start_of(i + 1) <= x) ++i;
+    while (i > 0 && start_of(i) > x) --i;
+    return i;
+  }
+
+  std::int64_t length;
+  std::int64_t count;
+};
+
+// The first x nanoseconds of a run whose order is not known: block after block, each like the
+// average.
+Sums average(const Piece& piece, const Blocks& blocks, std::int64_t i, std::int64_t x) {
+  const std::size_t largest = largest_bucket(piece.sums);
+  Sums out = first_blocks(piece.sums, largest, blocks.start_of(i), i, blocks.count);
+  const Sums next = first_blocks(piece.sums, largest, blocks.start_of(i + 1), i + 1, blocks.count);
+  std::int64_t left = x - blocks.start_of(i);
+  for (const Bucket b : kLaid) {
+    const std::int64_t take = std::clamp<std::int64_t>(next[b] - out[b], 0, left);
+    out[b] += take;
+    left -= take;
+  }
+  HW_CHECK(left == 0);
   return out;
 }
 
@@ -62,26 +117,11 @@ Account part_of(const Piece& piece, std::int64_t t_ns) {
     out.sums = piece.sums;
     out.steps = piece.steps;
   } else {
-    const std::int64_t blocks =
-        std::clamp<std::int64_t>(piece.steps, 1, std::max<std::int64_t>(1, length / kBlockMinNs));
-    // Block i covers [i*length/blocks, (i+1)*length/blocks).
-    const auto start_of = [&](std::int64_t i) {
-      return static_cast<std::int64_t>(Wide(length) * i / blocks);
-    };
-    auto i = static_cast<std::int64_t>(Wide(x) * blocks / length);
-    while (i + 1 < blocks && start_of(i + 1) <= x) ++i;
-    while (i > 0 && start_of(i) > x) --i;
-    const std::size_t largest = largest_bucket(piece.sums);
-    out.sums = first_blocks(piece.sums, largest, start_of(i), i, blocks);
-    const Sums next = first_blocks(piece.sums, largest, start_of(i + 1), i + 1, blocks);
-    std::int64_t left = x - start_of(i);
-    for (std::size_t b = 0; b < kBuckets && left > 0; ++b) {
-      const std::int64_t take = std::clamp<std::int64_t>(next.ns[b] - out.sums.ns[b], 0, left);
-      out.sums.ns[b] += take;
-      left -= take;
-    }
-    HW_CHECK(left == 0);
-    out.steps = static_cast<std::int64_t>(Wide(piece.steps) * i / blocks);
+    const Blocks blocks(piece);
+    const std::int64_t i = blocks.at(x);
+    out.sums =
+        piece.stretches.cover(length) ? piece.stretches.first(x) : average(piece, blocks, i, x);
+    out.steps = static_cast<std::int64_t>(Wide(piece.steps) * i / blocks.count);
   }
   out.failure_ns = failure_of(out.sums, piece.recovery);
   return out;
@@ -127,6 +167,7 @@ void merge_into(Piece& into, const Piece& piece) {
   into.steps += piece.steps;
   if (piece.steps > 0) into.data_end = piece.data_end;
   into.train_ns += piece.train_ns;
+  into.stretches.append(piece.stretches);
 }
 
 }  // namespace

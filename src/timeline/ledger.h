@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "timeline/bucket.h"
+#include "timeline/stretches.h"
 
 namespace headway::timeline {
 
@@ -22,6 +23,13 @@ struct Piece {
   std::int64_t train_ns = 0;  // effective + replay, for positions inside a run
   bool recovery = false;  // before the first step of a later attempt: all but effective is failure
   bool foldable = false;  // a run of steps, which may grow and merge with its neighbour
+  Stretches stretches;    // the order of what is in `sums`, where it is known
+
+  // What happened next, for so long.
+  void lay(Bucket bucket, std::int64_t ns) {
+    sums[bucket] += ns;
+    stretches.push(bucket, ns);
+  }
 };
 
 // What a window, or the whole, adds up to.
@@ -42,8 +50,8 @@ class Ledger {
 
   // Adds a piece that begins where the last one ended, or later. Empty pieces are passed over.
   void add(const Piece& piece);
-  // One finished step, beginning at t0: the caller adds its nanoseconds to the sums of the run that
-  // is returned, then closes the step. The hot path: nothing is copied.
+  // One finished step, beginning at t0: the caller lays its nanoseconds on the run that is
+  // returned, then closes the step. The hot path: nothing is copied.
   Piece& open_step(std::int64_t t0_ns);
   void close_step(std::int64_t t1_ns, std::int64_t data_end, std::int64_t train_ns);
   // Takes over all pieces of a later ledger.
@@ -74,8 +82,8 @@ class Ledger {
   std::size_t singles_ = 0;
 };
 
-// What of `piece` lies before `t_ns`: exact at both ends, monotone between, one average step after
-// the other inside a run.
+// What of `piece` lies before `t_ns`: exact at both ends, monotone between. Inside, as it happened
+// where the piece knows its order; else one average step after the other, waits before training.
 [[nodiscard]] Account part_of(const Piece& piece, std::int64_t t_ns);
 
 }  // namespace headway::timeline

@@ -133,6 +133,12 @@ void check_partition(const JobResult& job, std::mt19937_64& rng) {
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
     const Account w = job.ledger.window(cuts[i], cuts[i + 1]);
     for (const std::int64_t ns : w.sums.ns) ASSERT_GE(ns, 0);
+    std::int64_t inside = 0;  // of the wall: what one window loses must not turn up in the next
+    for (const Piece& p : job.ledger.pieces()) {
+      inside +=
+          std::max<std::int64_t>(0, std::min(p.t1_ns, cuts[i + 1]) - std::max(p.t0_ns, cuts[i]));
+    }
+    ASSERT_EQ(w.sums.total(), inside);
     sum += w;
   }
   ASSERT_EQ(sum, total);

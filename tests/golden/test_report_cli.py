@@ -1,5 +1,6 @@
 """`headway report` as a process: what it prints, where, and how it exits."""
 
+import itertools
 import json
 import os
 import subprocess
@@ -94,6 +95,29 @@ def test_an_open_window_takes_in_the_last_instant() -> None:
     assert (found["begin_ns"], found["end_ns"]) == (10**9, 2 * 10**9)
 
 
+def loop(*body: tuple[float, float, str]) -> str:
+    """Lines of a job: spans and, under the name "step", steps, in seconds."""
+    lines = []
+    numbers = itertools.count(1)
+    for begin, end, what in body:
+        key = {"step": next(numbers)} if what == "step" else {"phase": what}
+        kinds = ("step", "step_end") if what == "step" else ("begin", "end")
+        lines += [
+            {"t": t, "type": kind, **key} for t, kind in zip((begin, end), kinds, strict=True)
+        ]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+@pytest.mark.parametrize("phase", ("eval", "checkpoint_blocked"))
+def test_a_window_sees_what_lay_between_two_steps(phase: str) -> None:
+    text = loop((0, 1, "step"), (1, 2, phase), (2, 3, "step"))
+    for window, effective, wasted in (("0..1", 1, 0), ("1..2", 0, 1), ("2..3", 1, 0)):
+        found = json.loads(report("-", "--json", "--window", window, text=text).stdout)
+        assert found["l2"]["effective_ns"] == effective * 10**9, window
+        assert found["wasted"][f"{phase}_ns"] == wasted * 10**9, window
+        assert found["wall_ns"] == 10**9
+
+
 def test_the_most_recent_job_is_the_default(tmp_path: Path) -> None:
     for age, name in enumerate(("old", "new")):
         (tmp_path / name).mkdir()
@@ -104,6 +128,28 @@ def test_the_most_recent_job_is_the_default(tmp_path: Path) -> None:
     assert first.startswith("job new ") and f"the most recent in {tmp_path}" in first
     assert report("old", jobs=tmp_path).stdout.startswith("job old ")
     assert json.loads(report("--json", jobs=tmp_path).stdout)["job"] == "new"
+
+
+def test_dir_is_the_folder_of_all_jobs(tmp_path: Path) -> None:
+    for root, length in (("here", 2), ("there", 5)):
+        folder = tmp_path / root / "night"
+        folder.mkdir(parents=True)
+        (folder / "events.jsonl").write_text(loop((0, length, "step")))
+    here, there = tmp_path / "here", tmp_path / "there"
+    for named in (("night",), ()):  # by its name, and as the most recent
+        arguments = (*named, "--json", "--dir", str(there))
+        assert json.loads(report(*arguments, jobs=here).stdout)["wall_ns"] == 5 * 10**9
+    assert json.loads(report("night", "--json", jobs=here).stdout)["wall_ns"] == 2 * 10**9
+    first = report("--dir", str(there), "--width", "400", jobs=here).stdout.splitlines()[0]
+    assert f"the most recent in {there}" in first
+    assert f"under {there}" in complaint(report("day", "--dir", str(there), jobs=here))
+    nowhere = str(tmp_path / "nowhere")
+    assert f"no job under {nowhere}" in complaint(report("--dir", nowhere, jobs=here))
+    exported = [HEADWAY, "export", "night", "--format", "jsonl", "--dir", str(there)]
+    rows = subprocess.run(exported, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert json.loads(rows[-1])["t_ns"] == 5 * 10**9
+    # A path is a path, wherever the jobs lie.
+    assert report(str(here / "night"), "--dir", str(there)).stdout.startswith("job night ")
 
 
 def test_says_what_is_wrong(tmp_path: Path) -> None:
