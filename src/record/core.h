@@ -33,9 +33,14 @@ inline event::Record* slots_of(event::JournalHeader* header) {
   return reinterpret_cast<event::Record*>(reinterpret_cast<char*>(header) + event::kHeaderBytes);
 }
 
+// The three below are templates only so that interleaving_test.cc can run this very code over
+// memory that stops between any two accesses. The recorder itself has one Header,
+// event::JournalHeader.
+
 // `count` consecutive slots, or null after counting the drop. The cursor never passes the limit.
-[[gnu::always_inline]] inline event::Record* reserve(event::JournalHeader* header,
-                                                     std::uint64_t count) {
+template <typename Header>
+[[gnu::always_inline]] inline auto reserve(Header* header, std::uint64_t count)
+    -> decltype(slots_of(header)) {
   const std::uint64_t limit = header->limit.load(std::memory_order_acquire);
   std::uint64_t slot = header->cursor.load(std::memory_order_relaxed);
   do {
@@ -47,9 +52,10 @@ inline event::Record* slots_of(event::JournalHeader* header) {
   return slots_of(header) + slot;
 }
 
-[[gnu::always_inline]] inline void commit(event::Record* slot, event::EventType type,
-                                          std::uint16_t name, std::uint16_t lane, std::uint64_t t,
-                                          std::int64_t a, std::int64_t b) {
+template <typename Slot>
+[[gnu::always_inline]] inline void commit(Slot* slot, event::EventType type, std::uint16_t name,
+                                          std::uint16_t lane, std::uint64_t t, std::int64_t a,
+                                          std::int64_t b) {
   const std::uint32_t word =
       event::commit_word(event::record_check(t, a, b, name, lane, type), type);
   slot->t = t;
@@ -57,7 +63,17 @@ inline event::Record* slots_of(event::JournalHeader* header) {
   slot->b = b;
   slot->name = name;
   slot->lane = lane;
-  std::atomic_ref<std::uint32_t>(slot->commit).store(word, std::memory_order_release);
+  std::atomic_ref(slot->commit).store(word, std::memory_order_release);
+}
+
+template <typename Header>
+[[gnu::always_inline]] inline void put_in(Header* header, event::EventType type, std::uint16_t name,
+                                          std::uint16_t lane, std::uint64_t t, std::int64_t a,
+                                          std::int64_t b) {
+  auto* slot = reserve(header, 1);
+  if (slot == nullptr) [[unlikely]]
+    return;
+  commit(slot, type, name, lane, t, a, b);
 }
 
 [[gnu::always_inline]] inline std::uint16_t lane_of_this_thread(event::JournalHeader* header) {
@@ -72,11 +88,7 @@ inline event::Record* slots_of(event::JournalHeader* header) {
                                           std::int64_t b, std::uint64_t ticks) {
   event::JournalHeader* header = g_core.header.load(std::memory_order_acquire);
   if (header == nullptr) return;
-  const std::uint16_t lane = lane_of_this_thread(header);
-  event::Record* slot = reserve(header, 1);
-  if (slot == nullptr) [[unlikely]]
-    return;
-  commit(slot, type, name, lane, ticks, a, b);
+  put_in(header, type, name, lane_of_this_thread(header), ticks, a, b);
 }
 
 // The clock is read before the slot is reserved; an anchor does it the other way round. So a record
@@ -86,11 +98,7 @@ inline event::Record* slots_of(event::JournalHeader* header) {
   event::JournalHeader* header = g_core.header.load(std::memory_order_acquire);
   if (header == nullptr) return;
   const std::uint64_t ticks = base::read_ticks(g_core.clock.load(std::memory_order_relaxed));
-  const std::uint16_t lane = lane_of_this_thread(header);
-  event::Record* slot = reserve(header, 1);
-  if (slot == nullptr) [[unlikely]]
-    return;
-  commit(slot, type, name, lane, ticks, a, b);
+  put_in(header, type, name, lane_of_this_thread(header), ticks, a, b);
 }
 
 }  // namespace headway::record

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -134,18 +135,29 @@ int JournalFile::publish(const Settings& settings, const std::string& temporary)
 
 // Disk behind [from, to), or an error. Only ever asked for bytes that nobody writes yet.
 int JournalFile::allocate(std::uint64_t from, std::uint64_t to) {
-  for (;;) {
-    if (::fallocate(fd_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(to - from)) == 0) {
-      return 0;
-    }
+  while (::fallocate(fd_.get(), 0, static_cast<off_t>(from), static_cast<off_t>(to - from)) != 0) {
     if (errno == EINTR) continue;
     if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
     break;
   }
-  static constexpr std::array<char, 16 * 1024> kZeros{};
+  return fill(from, to);
+}
+
+// Zeros over [from, to). Where there is no fallocate() that is what gets the disk. Where there is,
+// it brings the pages into memory by the megabyte: populate() alone would have each of them fetched
+// by a fault of its own, several times slower (ext4: 0.5 GB/s against 2), and for that long a burst
+// finds no room.
+int JournalFile::fill(std::uint64_t from, std::uint64_t to) {
+  static std::array<char, 64 * 1024> zeros;  // not const: costs no byte of the library that way
+  std::array<iovec, 64> pieces;
   while (from < to) {
-    const std::size_t piece = std::min<std::uint64_t>(to - from, kZeros.size());
-    const ssize_t n = ::pwrite(fd_.get(), kZeros.data(), piece, static_cast<off_t>(from));
+    std::size_t count = 0;
+    for (std::uint64_t at = from; at < to && count < pieces.size(); ++count) {
+      pieces[count] = {zeros.data(), std::min<std::uint64_t>(to - at, zeros.size())};
+      at += pieces[count].iov_len;
+    }
+    const ssize_t n =
+        ::pwritev(fd_.get(), pieces.data(), static_cast<int>(count), static_cast<off_t>(from));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return n < 0 ? errno : ENOSPC;
     from += static_cast<std::uint64_t>(n);

@@ -43,6 +43,7 @@ class JournalFile {
   int map(std::uint64_t max_bytes);
   int publish(const Settings& settings, const std::string& temporary);
   int allocate(std::uint64_t from, std::uint64_t to);
+  int fill(std::uint64_t from, std::uint64_t to);
   int populate(std::uint64_t from, std::uint64_t to);
   void release_mapping();
 

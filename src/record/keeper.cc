@@ -43,7 +43,7 @@ bool Keeper::start(JournalFile* file, base::TickKind clock, const base::Instant&
   file_ = file;
   clock_ = clock;
   begin_ = begin;
-  retry_at_ns_ = 0;
+  room_.open(file);
   stop_.store(0, std::memory_order_relaxed);
   hz_.store(0, std::memory_order_relaxed);
 
@@ -60,7 +60,7 @@ bool Keeper::start(JournalFile* file, base::TickKind clock, const base::Instant&
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   pthread_attr_destroy(&attr);
   if (!running_) {
-    make_room(ahead_slots_min);
+    room_.look();
     return false;
   }
   pthread_setname_np(thread_, "headway");
@@ -82,38 +82,23 @@ void* Keeper::run(void* self) {
 
 void Keeper::loop() {
   event::JournalHeader* header = file_->header();
-  std::uint64_t seen = 0;
   std::int64_t anchor_at_ns = begin_.monotonic_ns + next_anchor_after(0);
+  std::int64_t retry_at_ns = 0;  // after a failure to grow
   while (stop_.load(std::memory_order_acquire) == 0) {
-    const std::uint64_t cursor = header->cursor.load(std::memory_order_relaxed);
-    const std::uint64_t burst = cursor - seen;
-    seen = cursor;
-    make_room(std::clamp(2 * burst, ahead_slots_min, ahead_slots_max));
-
+    const Room::Found found = room_.look(base::monotonic_ns() >= retry_at_ns);
     std::int64_t now_ns = base::monotonic_ns();
+    if (found == Room::Found::stuck) retry_at_ns = now_ns + retry_ns;
     if (now_ns >= anchor_at_ns) {
       const base::Instant anchor = write_anchor(header, clock_);
       refine(anchor);
       now_ns = anchor.monotonic_ns;
       anchor_at_ns = begin_.monotonic_ns + next_anchor_after(now_ns - begin_.monotonic_ns);
     }
-    const std::int64_t look_at_ns = now_ns + (burst > 0 ? look_busy_ns : look_idle_ns);
+    if (found == Room::Found::behind) continue;  // ends with the file's bound at the latest
+    const bool quiet = found == Room::Found::quiet;
+    const std::int64_t look_at_ns = now_ns + (quiet ? look_idle_ns : look_busy_ns);
     if (!sleep_until(std::min(look_at_ns, anchor_at_ns))) return;
   }
-}
-
-// Tries for less and less when the disk is nearly full, then again a second later.
-void Keeper::make_room(std::uint64_t ahead) {
-  event::JournalHeader* header = file_->header();
-  const std::uint64_t cursor = header->cursor.load(std::memory_order_relaxed);
-  const std::uint64_t limit = header->limit.load(std::memory_order_relaxed);
-  if (limit >= file_->slots_max() || limit - cursor >= ahead) return;
-  if (retry_at_ns_ != 0 && base::monotonic_ns() < retry_at_ns_) return;
-  retry_at_ns_ = 0;
-  for (std::uint64_t chunk = 2 * ahead; chunk >= chunk_slots_min; chunk /= 2) {
-    if (file_->grow_to(std::max(cursor, limit - chunk_slots_min) + chunk) == 0) return;
-  }
-  retry_at_ns_ = base::monotonic_ns() + retry_ns;
 }
 
 void Keeper::refine(const base::Instant& now) {

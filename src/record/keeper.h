@@ -1,7 +1,8 @@
-// The recorder's background thread. It keeps room ahead of the cursor, so that the hot path never
-// waits for a disk, and writes the anchors by which a reader corrects the tick clock. It blocks all
-// signals, is called "headway", and sleeps 25 ms (50 ms when nothing was recorded) between looks.
-// Started by hw_init(), stopped by hw_shutdown(); a forked child does not have it.
+// The recorder's background thread. It keeps room ahead of the cursor (room.h), so that the hot
+// path never waits for a disk, and writes the anchors by which a reader corrects the tick clock. It
+// blocks all signals, is called "headway", and sleeps 25 ms (50 ms when nothing was recorded)
+// between looks, but not while writers take room faster than it has been made. Started by
+// hw_init(), stopped by hw_shutdown(); a forked child does not have it.
 #pragma once
 
 #include <pthread.h>
@@ -12,16 +13,12 @@
 #include "base/clock.h"
 #include "event/record.h"
 #include "record/journal_file.h"
+#include "record/room.h"
 
 namespace headway::record {
 
 class Keeper {
  public:
-  // Room that is always ahead: a burst of 64Ki records between two looks.
-  static constexpr std::uint64_t ahead_slots_min = 64 * 1024;
-  static constexpr std::uint64_t ahead_slots_max = 1024 * 1024;
-  static constexpr std::uint64_t chunk_slots_min = 2048;  // 64 KiB: what is still tried when full
-
   // False when no thread could be had: then the journal keeps the room that it is given here.
   bool start(JournalFile* file, base::TickKind clock, const base::Instant& begin);
   void stop();  // joins
@@ -32,14 +29,13 @@ class Keeper {
  private:
   static void* run(void* self);
   void loop();
-  void make_room(std::uint64_t ahead);
   void refine(const base::Instant& now);
   bool sleep_until(std::int64_t deadline_ns);
 
   JournalFile* file_ = nullptr;
+  Room room_;
   base::TickKind clock_ = base::TickKind::monotonic_ns;
   base::Instant begin_;
-  std::int64_t retry_at_ns_ = 0;  // after a failure to grow
   std::atomic<std::uint32_t> stop_{0};
   std::atomic<std::uint64_t> hz_{0};
   pthread_t thread_{};
