@@ -6,8 +6,7 @@
 (hooked/paths.py). `hook_loop_added_us`: what a small unmodified training loop takes longer, epochs
 with and without the hook in turns (hooked/loop.py): more than the former, as the loop's own code
 drives the hook's out of the caches. Both in CPU time of the training thread, medians over several
-processes, whose readings go to stderr. Also the cost of a single record from Python. Prints JSON
-lines.
+processes, whose readings go to stderr. Prints JSON lines.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import timeit
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,29 +67,11 @@ def readings(name: str, values: list[float]) -> float:
     return statistics.median(values)
 
 
-def record_cost(package: Path, number: int) -> float:
-    """Nanoseconds of one record from Python, the loop's own time taken off."""
-    sys.path.insert(0, str(package))
-    import headway
-    from headway import _core
-
-    with tempfile.TemporaryDirectory() as folder:
-        headway.init(job="bench", dir=folder)
-        scope = {"step_end": _core.step_end}
-        calls = timeit.repeat("step_end(7, 56)", globals=scope, number=number, repeat=7)
-        empty = timeit.repeat("pass", number=number, repeat=7)
-        _core.shutdown()
-    return (min(calls) - min(empty)) / number * 1e9
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer and shorter runs")
     quick = parser.parse_args().quick
     package = find_package()
-    row(
-        "record_python_ns", "ns", record_cost(package, 20_000 if quick else 100_000), 80.0, "target"
-    )
     repeats = 2 if quick else 5
     paths = [float(run("paths.py", 2_000 if quick else 20_000, package)) for _ in range(repeats)]
     row("hook_overhead_us", "us/step", readings("hook_overhead_us", paths), 5.0, "target")

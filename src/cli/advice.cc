@@ -230,6 +230,10 @@ std::optional<double> best_save_interval_s(const Report& r) {
 
 std::string advice_for(Bucket bucket, const Report& report, bool windowed, const Style& style) {
   const timeline::Group group = timeline::group_of(bucket);
+  if (bucket == Bucket::init_other && report.coverage.ranks_reporting == 0) {
+    return "Nothing is known of this time but its length. Start the script with `headway run "
+           "train.py`, or call hw.init() in it, to see what it is made of.";
+  }
   if (group == timeline::Group::launcher_init || group == timeline::Group::compile) {
     if (std::string text = fruitless_advice(bucket, report, style); !text.empty()) return text;
   }

@@ -104,6 +104,13 @@ TEST(Advice, SeesACrashLoop) {
   EXPECT_THAT(advice_for(Bucket::down, r, false, kStyle), HasSubstr("--max-restarts"));
 }
 
+TEST(Advice, ClaimsNothingWhereNoRankReported) {
+  metrics::Report r = report_with({{Bucket::init_other, 100}});
+  EXPECT_THAT(advice_for(Bucket::init_other, r, false, kStyle), HasSubstr("Nothing is known"));
+  r.coverage.ranks_reporting = 1;
+  EXPECT_THAT(advice_for(Bucket::init_other, r, false, kStyle), HasSubstr("no stage explains"));
+}
+
 TEST(Advice, SpeaksOnlyOfWhatExists) {
   const metrics::Report r;
   for (std::size_t i = 0; i < timeline::kBuckets; ++i) {

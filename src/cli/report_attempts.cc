@@ -157,14 +157,16 @@ enum AttemptColumn : std::size_t {
 };
 
 // Steps are known for whole attempts only, not for the part of one that lies in a window.
-Columns attempt_columns(const Report& r, const std::vector<std::size_t>& shown, bool windowed,
-                        const Page& page) {
+Columns attempt_columns(const Report& r, const std::vector<std::size_t>& shown,
+                        const TextOptions& options, const Page& page) {
+  const bool windowed = options.windowed;
   Columns table({"", "", "time", "", "steps", "replayed", "restored"},
                 {true, false, true, false, true, true, false});
   for (const std::size_t i : shown) {
     const AttemptRow& a = r.attempts[i];
     const bool replayed = !windowed && a.replayed_steps > 0;
-    table.add({fmt::format("{}", a.id), a.outcome,
+    const bool abandoned = a.outcome == "running" && options.state == JobState::unended;
+    table.add({fmt::format("{}", a.id), abandoned ? "no end" : a.outcome,
                human_duration(a.end_ns - a.begin_ns, page.style()), "",
                windowed ? "" : steps_text(a, page.dash()),
                replayed ? human_count(a.replayed_steps) : "",
@@ -206,12 +208,12 @@ std::string failure_when(const FailureRow& f, const Report& r, const Style& styl
 
 }  // namespace
 
-bool add_attempts(Page& page, const Report& r, bool windowed) {
+bool add_attempts(Page& page, const Report& r, const TextOptions& options) {
   if (r.attempts.empty()) return false;
   const Style& style = page.style();
   add_title(page, r.attempts);
   const std::vector<std::size_t> shown = shown_rows(r.attempts.size());
-  const Columns table = attempt_columns(r, shown, windowed, page);
+  const Columns table = attempt_columns(r, shown, options, page);
   for (std::size_t k = 0; k <= shown.size(); ++k) {
     Line line;
     if (k > 1) add_gap(page, r, shown[k - 2], shown[k - 1]);

@@ -24,8 +24,8 @@ std::string said(const Counted& c) {
 }
 
 void say_losses(std::vector<std::string>& out, const Coverage& c) {
-  if (c.ranks_reporting == 0 && c.ranks_expected > 0) {
-    out.push_back("No rank left a record: only what the launcher saw is in here.");
+  if (c.ranks_reporting == 0) {
+    out.push_back("No rank left a record: only what the launcher or the scheduler saw is in here.");
   } else if (c.ranks_reporting < c.ranks_expected) {
     out.push_back(fmt::format("{} of {} ranks left a record; what the others did is not in here.",
                               human_count(c.ranks_reporting), human_count(c.ranks_expected)));

@@ -17,7 +17,7 @@ inline constexpr std::size_t names_shown_max = 3;  // stragglers, own spans
 
 bool add_key_numbers(Page& page, const metrics::Report& r, const TextOptions& options);  // L1
 bool add_breakdown(Page& page, const metrics::Report& r);                                // L2, L3
-bool add_attempts(Page& page, const metrics::Report& r, bool windowed);
+bool add_attempts(Page& page, const metrics::Report& r, const TextOptions& options);
 bool add_failures(Page& page, const metrics::Report& r);
 bool add_losses(Page& page, const metrics::Report& r, bool windowed);
 bool add_coverage(Page& page, const metrics::Report& r);

@@ -76,6 +76,10 @@ void add_title(Page& page, const Report& r, const TextOptions& options) {
 // The three numbers, and one bar that is divided as they are.
 void add_head(Page& page, const Report& r) {
   const Style& style = page.style();
+  if (r.coverage.ranks_reporting == 0) {  // 0% would read as a measurement
+    page.add(Line().add("  ETT ", Ink::strong).add("not measured: no rank left a record"));
+    return;
+  }
   const HeadShares shares = head_shares(r);
   page.add(Line()
                .add("  ETT ", Ink::strong)
@@ -146,7 +150,7 @@ std::string to_text(const Report& r, const TextOptions& options) {
     page.blank();
     if (add_key_numbers(page, r, options)) page.blank();
     if (add_breakdown(page, r)) page.blank();
-    if (add_attempts(page, r, options.windowed)) page.blank();
+    if (add_attempts(page, r, options)) page.blank();
     if (add_failures(page, r)) page.blank();
     if (add_losses(page, r, options.windowed)) page.blank();
   }

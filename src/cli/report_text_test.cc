@@ -133,10 +133,12 @@ TEST(ReportText, TheCommandLineComesLast) {
 TEST(ReportText, CoverageIsSilentWhenAllIsWell) {
   metrics::Report r;
   r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 10 * kS;
-  EXPECT_THAT(to_text(r, {}), Not(HasSubstr("do not cover")));
-  r.coverage.ranks_expected = 2;
+  EXPECT_THAT(to_text(r, {}), HasSubstr("ETT not measured"));
   EXPECT_THAT(to_text(r, {}), HasSubstr("No rank left a record"));
-  r.coverage.ranks_reporting = 1;
+  r.coverage.ranks_reporting = r.coverage.ranks_expected = 1;
+  EXPECT_THAT(to_text(r, {}), Not(HasSubstr("do not cover")));
+  EXPECT_THAT(to_text(r, {}), HasSubstr("ETT 100.00%"));
+  r.coverage.ranks_expected = 2;
   EXPECT_THAT(to_text(r, {}), HasSubstr("1 of 2 ranks left a record"));
   r.coverage.dropped_records = 1;
   EXPECT_THAT(to_text(r, {}), HasSubstr("1 record was dropped"));

@@ -15,6 +15,19 @@ using event::Event;
 using event::EventType;
 using event::Record;
 
+namespace {
+
+EventType type_of(const Record& record) {
+  return static_cast<EventType>(record.commit & 0xFF);
+}
+
+bool is_sound(const Record& record) {
+  return event::record_check(record.t, record.a, record.b, record.name, record.lane,
+                             type_of(record)) == record.commit >> 8;
+}
+
+}  // namespace
+
 base::Result<std::unique_ptr<JournalReader>> JournalReader::open(const std::string& path,
                                                                  event::NameTable& names) {
   base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -56,6 +69,17 @@ bool JournalReader::fill(std::size_t slots) {
   return !buffer_.empty();
 }
 
+// The slot at slot_ failed its check. In a live journal it was perhaps read while it was written,
+// its fields before and its commit word after; now that it is committed, reading it alone shows it
+// whole. (To read the rest of the batch again with it would tear the next one.) Also when final: a
+// report on a running job reads what there is. A file that is damaged all over is not worth a
+// system call a record.
+bool JournalReader::read_again(Record& record) {
+  if (counted_.damaged_records >= batch_slots) return false;
+  const std::size_t offset = event::kHeaderBytes + slot_ * sizeof(Record);
+  return base::pread_full(fd_.get(), &record, sizeof(record), offset) == sizeof(record);
+}
+
 // Whether to go past a slot that is not committed.
 bool JournalReader::may_skip(std::uint64_t slot) {
   if (final_) return true;
@@ -83,28 +107,17 @@ std::size_t JournalReader::consume() {
   const std::uint64_t first = slot_;
   events_.resize(batch_slots);
   for (std::size_t i = 0; i < buffer_.size(); ++i) {
-    const Record& record = buffer_[i];
-    if (record.commit == 0) [[unlikely]] {
+    if (buffer_[i].commit == 0) [[unlikely]] {
       if (!may_skip(slot_)) break;
       if (unproven_ == 0) unproven_first_ = slot_;
       ++unproven_;
       ++slot_;
       continue;
     }
-    const auto type = static_cast<EventType>(record.commit & 0xFF);
-    const std::uint32_t check =
-        event::record_check(record.t, record.a, record.b, record.name, record.lane, type);
-    if (check != record.commit >> 8) [[unlikely]] {
-      if (slot_ >= reread_below_) {
-        // Perhaps it was read while it was being written: look once more, then believe it.
-        reread_below_ = slot_ + (buffer_.size() - i);
-        if (!fill(buffer_.size() - i)) break;
-        i = static_cast<std::size_t>(-1);
-        continue;
-      }
+    if (!is_sound(buffer_[i]) && !(read_again(buffer_[i]) && is_sound(buffer_[i]))) [[unlikely]] {
       count_damaged();
     } else {
-      decode(record, type);
+      decode(buffer_[i], type_of(buffer_[i]));
     }
     settle_uncommitted();
     ++slot_;

@@ -61,6 +61,7 @@ class JournalReader final : public event::EventSource {
 
   void refresh_live();
   bool fill(std::size_t slots);
+  bool read_again(event::Record& record);
   bool may_skip(std::uint64_t slot);
   std::size_t consume();
   void decode(const event::Record& record, event::EventType type);
@@ -77,8 +78,7 @@ class JournalReader final : public event::EventSource {
   TickMap ticks_;
   bool final_ = false;
   std::uint64_t slot_ = 0;
-  std::uint64_t reread_below_ = 0;  // slots below this were read again after a failed check
-  std::uint64_t unproven_ = 0;      // uncommitted slots just before slot_: lost, or never used
+  std::uint64_t unproven_ = 0;  // uncommitted slots just before slot_: lost, or never used
   std::uint64_t unproven_first_ = 0;
   std::uint64_t first_damaged_ = 0;
   std::uint64_t first_uncommitted_ = 0;
