@@ -36,23 +36,23 @@ struct Options {
 };
 
 // Where to look for the lock of a living agent.
-std::string place_of(const std::string& input) {
-  const auto root = base::jobs_root();
-  if (root.ok() && base::is_job_name(input)) {
-    std::string folder = base::job_dir(root.value(), input);
+std::string place_of(const Options& options) {
+  const auto root = options.dir.empty() ? base::jobs_root() : Result<std::string>(options.dir);
+  if (root.ok() && base::is_job_name(options.input)) {
+    std::string folder = base::job_dir(root.value(), options.input);
     if (::access(folder.c_str(), F_OK) == 0) return folder;
   }
-  return input;
+  return options.input;
 }
 
-Result<ExportCounts> write_openmetrics(const event::JobStreams& job, const std::string& input,
+Result<ExportCounts> write_openmetrics(const event::JobStreams& job, const Options& options,
                                        OutFile& out) {
-  timeline::JobOptions options;
-  const std::string folder = folder_of_job(place_of(input), job.job);
+  timeline::JobOptions attribution;
+  const std::string folder = folder_of_job(place_of(options), job.job);
   if (!folder.empty() && has_newest_attempt(job, folder) && job_is_alive(folder)) {
-    options.now_ns = base::real_ns();
+    attribution.now_ns = base::real_ns();
   }
-  const timeline::JobResult result = timeline::attribute_job(job, options);
+  const timeline::JobResult result = timeline::attribute_job(job, attribution);
   out.buffer() += interchange::to_openmetrics(metrics::make_report(result, job));
   return ExportCounts{};
 }
@@ -61,7 +61,7 @@ Result<ExportCounts> write(const Options& options, const event::JobStreams& job,
   if (options.format == "perfetto") return interchange::export_perfetto(job, out);
   if (options.format == "csv") return interchange::export_csv(job, out);
   if (options.format == "jsonl") return interchange::export_jsonl(job, out);
-  return write_openmetrics(job, options.input, out);
+  return write_openmetrics(job, options, out);
 }
 
 void warn(const event::JobStreams& job, const ExportCounts& counts) {

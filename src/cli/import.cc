@@ -121,8 +121,8 @@ void add_import(CLI::App& app, int& exit_code) {
   verb->add_flag("--utc", options->utc, "sacct's times are UTC (default: local, by TZ)");
   verb->add_flag("--skip-bad", options->import.skip_bad,
                  "Count lines that cannot be read instead of stopping at the first");
-  verb->add_option("--to", options->import.root,
-                   "Folder of all jobs to write under (default: HEADWAY_DIR)")
+  verb->add_option("--dir,--to", options->import.root,
+                   "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
       ->type_name("DIR");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(

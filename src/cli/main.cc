@@ -48,7 +48,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help and --version
   } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "headway: %s (try `headway --help`)\n", e.what());
+    const bool verb = argc > 1 && is_verb(app, argv[1]);
+    std::fprintf(stderr, "headway: %s (try `headway %s%s--help`)\n", e.what(), verb ? argv[1] : "",
+                 verb ? " " : "");
     return kExitBadInput;
   }
   return exit_code;
