@@ -242,9 +242,11 @@ void JobRun::tell_end(const Outcome& outcome, const Verdict& verdict, int restar
 
 void JobRun::tell_job(int attempts, int failures) {
   if (!folder_) return;
-  console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway report {}",
+  // A line to paste: the folder is named if it was named to us.
+  const std::string where = options_.dir.empty() ? "" : fmt::format(" --dir '{}'", options_.dir);
+  console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway report {}{}",
                             folder_->job(), attempts, attempts == 1 ? "" : "s", failures,
-                            failures == 1 ? "" : "s", folder_->job()));
+                            failures == 1 ? "" : "s", folder_->job(), where));
 }
 
 int JobRun::run() {

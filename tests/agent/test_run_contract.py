@@ -181,6 +181,7 @@ def test_disabled_means_untouched(agent):
 
 def test_dir_option_wins(agent, tmp_path: Path):
     done = agent.run("--dir", "elsewhere", "--job", "j", "--", "true")
+    assert b"headway report j --dir 'elsewhere'" in done.stderr
     assert done.returncode == 0
     assert (tmp_path / "elsewhere" / "j" / "1").is_dir()
     assert not agent.jobs.exists()
