@@ -103,6 +103,11 @@ typedef struct hw_stats {
 HW_API int hw_init(const hw_options* options);
 /* Writes the closing anchor and stops recording; the file stays. Safe to call twice. */
 HW_API void hw_shutdown(void);
+/* Stops the background thread that keeps room in the journal, and starts it again. For runtimes
+ * that object to a fork() while the process has several threads (Python from 3.12 on): pause before
+ * it, resume after it in the parent. Recording goes on meanwhile, in the room that there is. */
+HW_API void hw_pause(void);
+HW_API void hw_resume(void);
 /* The journal's path, or "" when there is none. Valid until the next hw_init(). */
 HW_API const char* hw_journal_path(void);
 HW_API void hw_get_stats(hw_stats* stats);

@@ -4,6 +4,7 @@ stand-in that does nothing; and the numbers of the C ABI (include/headway/headwa
 from __future__ import annotations
 
 import importlib
+import os
 from typing import Any
 
 IMPORTS = 1
@@ -94,9 +95,12 @@ def _nothing(*_: object) -> int:
 
 def _load() -> Any:
     try:
-        return importlib.import_module("headway._core")
+        compiled = importlib.import_module("headway._core")
     except Exception:  # a missing or foreign binary must not stop a trainer
         return _NullCore()
+    # Python from 3.12 on warns of a fork in a process with several threads; not because of ours.
+    os.register_at_fork(before=compiled.pause, after_in_parent=compiled.resume)
+    return compiled
 
 
 core = _load()

@@ -170,6 +170,16 @@ PyObject* shutdown(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* pause(PyObject*, PyObject*) {
+  hw_pause();
+  Py_RETURN_NONE;
+}
+
+PyObject* resume(PyObject*, PyObject*) {
+  hw_resume();
+  Py_RETURN_NONE;
+}
+
 PyObject* journal_path(PyObject*, PyObject*) {
   return PyUnicode_DecodeFSDefault(hw_journal_path());
 }
@@ -262,6 +272,8 @@ PyMethodDef kFunctions[] = {
     {"init", as_method(init), METH_VARARGS | METH_KEYWORDS,
      "Opens the journal, from the environment when no dir is given; 0 or an errno."},
     {"shutdown", shutdown, METH_NOARGS, "Closes the journal."},
+    {"pause", pause, METH_NOARGS, "Stops the background thread: before a fork."},
+    {"resume", resume, METH_NOARGS, "Starts it again."},
     {"journal_path", journal_path, METH_NOARGS, "The journal's path or ''."},
     {"active", active, METH_NOARGS, "Whether this process records."},
     {"stats", stats, METH_NOARGS, "What was recorded and dropped."},

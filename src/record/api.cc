@@ -58,6 +58,16 @@ void hw_shutdown(void) {
   }
 }
 
+void hw_pause(void) {
+  const KeepErrno keep;
+  record::pause_keeper();
+}
+
+void hw_resume(void) {
+  const KeepErrno keep;
+  record::resume_keeper();
+}
+
 const char* hw_journal_path(void) {
   try {
     return record::journal_path();

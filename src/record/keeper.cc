@@ -1,11 +1,13 @@
 #include "record/keeper.h"
 
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 
 #include "base/wide.h"
 #include "record/core.h"
@@ -19,6 +21,7 @@ constexpr std::int64_t look_idle_ns = 50 * kMs;
 constexpr std::int64_t retry_ns = 1000 * kMs;
 constexpr std::int64_t anchor_every_ns = 5000 * kMs;
 constexpr std::size_t stack_bytes = 256 * 1024;
+constexpr int goes_looks_max = 1000;
 
 // 1 ms, 10 ms, 100 ms, 1 s after the start, then every 5 s.
 std::int64_t next_anchor_after(std::int64_t age_ns) {
@@ -44,9 +47,15 @@ bool Keeper::start(JournalFile* file, base::TickKind clock, const base::Instant&
   clock_ = clock;
   begin_ = begin;
   room_.open(file);
-  stop_.store(0, std::memory_order_relaxed);
   hz_.store(0, std::memory_order_relaxed);
+  paused_ = false;
+  if (launch()) return true;
+  room_.look();
+  return false;
+}
 
+bool Keeper::launch() {
+  stop_.store(0, std::memory_order_relaxed);
   pthread_attr_t attr;
   if (pthread_attr_init(&attr) != 0) return false;
   pthread_attr_setstacksize(&attr, stack_bytes);
@@ -59,20 +68,33 @@ bool Keeper::start(JournalFile* file, base::TickKind clock, const base::Instant&
              pthread_create(&thread_, nullptr, &Keeper::run, this) == 0;
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   pthread_attr_destroy(&attr);
-  if (!running_) {
-    room_.look();
-    return false;
-  }
-  pthread_setname_np(thread_, "headway");
-  return true;
+  if (running_) pthread_setname_np(thread_, "headway");
+  return running_;
 }
 
 void Keeper::stop() {
+  paused_ = false;
   if (!running_) return;
   stop_.store(1, std::memory_order_release);
   ::syscall(SYS_futex, &stop_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   pthread_join(thread_, nullptr);
   running_ = false;
+}
+
+void Keeper::pause() {
+  if (!running_) return;
+  stop();
+  paused_ = true;
+  // A joined thread is counted a moment longer by those who look at /proc, as Python does.
+  char task[40];
+  std::snprintf(task, sizeof(task), "/proc/self/task/%d", thread_id_.load());
+  for (int i = 0; i < goes_looks_max && ::access(task, F_OK) == 0; ++i) sched_yield();
+}
+
+void Keeper::resume() {
+  if (!paused_) return;
+  paused_ = false;
+  launch();
 }
 
 void* Keeper::run(void* self) {
@@ -81,8 +103,10 @@ void* Keeper::run(void* self) {
 }
 
 void Keeper::loop() {
+  thread_id_.store(static_cast<pid_t>(::syscall(SYS_gettid)));
   event::JournalHeader* header = file_->header();
-  std::int64_t anchor_at_ns = begin_.monotonic_ns + next_anchor_after(0);
+  const std::int64_t age_ns = base::monotonic_ns() - begin_.monotonic_ns;
+  std::int64_t anchor_at_ns = begin_.monotonic_ns + next_anchor_after(age_ns);
   std::int64_t retry_at_ns = 0;  // after a failure to grow
   while (stop_.load(std::memory_order_acquire) == 0) {
     const Room::Found found = room_.look(base::monotonic_ns() >= retry_at_ns);

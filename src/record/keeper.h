@@ -22,12 +22,16 @@ class Keeper {
   // False when no thread could be had: then the journal keeps the room that it is given here.
   bool start(JournalFile* file, base::TickKind clock, const base::Instant& begin);
   void stop();  // joins
+  // Without the thread for a while. resume() does nothing unless paused.
+  void pause();
+  void resume();
 
   // Ticks per second over the whole time since start(), better than the calibration's.
   [[nodiscard]] std::uint64_t measured_hz() const { return hz_.load(std::memory_order_relaxed); }
 
  private:
   static void* run(void* self);
+  bool launch();
   void loop();
   void refine(const base::Instant& now);
   bool sleep_until(std::int64_t deadline_ns);
@@ -38,8 +42,10 @@ class Keeper {
   base::Instant begin_;
   std::atomic<std::uint32_t> stop_{0};
   std::atomic<std::uint64_t> hz_{0};
+  std::atomic<pid_t> thread_id_{0};  // as the kernel counts
   pthread_t thread_{};
   bool running_ = false;
+  bool paused_ = false;
 };
 
 // Reserves first, then reads the clocks (see put() in core.h). Returns what it wrote.

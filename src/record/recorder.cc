@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <new>
 
 #include "base/wide.h"
 #include "event/vocabulary.h"
@@ -32,6 +34,7 @@ struct Recorder {
   std::atomic<bool> owner{false};  // this process created the journal, and has the keeper
   JournalFile file;
   Keeper keeper;
+  std::mutex keeper_mutex;  // its starts and stops; never held while recording
   NameInterner names;
   std::array<char, 4096> path{};
 };
@@ -58,6 +61,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   Recorder& r = recorder();
   r.names.unlock();
+  new (&r.keeper_mutex) std::mutex;  // whoever held it does not exist here
   r.owner.store(false, std::memory_order_relaxed);
   g_core.session.fetch_add(1, std::memory_order_relaxed);  // this thread takes a lane of its own
   if (r.state.load(std::memory_order_relaxed) == State::changing) {
@@ -123,6 +127,7 @@ int begin_unlocked(Recorder& r, const hw_options* options) {
   const std::uint64_t session = g_core.session.fetch_add(1, std::memory_order_relaxed) + 1;
   t_lane_tag = session << 16;  // lane 0: the training thread's
   g_core.header.store(r.file.header(), std::memory_order_release);
+  const std::lock_guard lock(r.keeper_mutex);
   r.keeper.start(&r.file, clock.kind,
                  {header.anchor_ticks, header.anchor_monotonic_ns, header.anchor_real_ns});
   return 0;
@@ -162,6 +167,7 @@ void end_recording() {
   if (!r.owner.load(std::memory_order_relaxed)) {
     r.file.abandon();
   } else {
+    const std::lock_guard lock(r.keeper_mutex);
     r.keeper.stop();
     write_anchor(header, g_core.clock.load(std::memory_order_relaxed));
     if (header->forks.load(std::memory_order_relaxed) == 0) {
@@ -171,6 +177,18 @@ void end_recording() {
     }
   }
   r.state.store(State::idle, std::memory_order_release);
+}
+
+void pause_keeper() {
+  Recorder& r = recorder();
+  const std::lock_guard lock(r.keeper_mutex);
+  if (r.owner.load(std::memory_order_relaxed)) r.keeper.pause();
+}
+
+void resume_keeper() {
+  Recorder& r = recorder();
+  const std::lock_guard lock(r.keeper_mutex);
+  if (r.owner.load(std::memory_order_relaxed)) r.keeper.resume();
 }
 
 const char* journal_path() {

@@ -11,6 +11,8 @@ namespace headway::record {
 
 int begin_recording(const hw_options* options);
 void end_recording();
+void pause_keeper();
+void resume_keeper();
 [[nodiscard]] const char* journal_path();
 void fill_stats(hw_stats& stats);
 [[nodiscard]] std::uint16_t intern_name(const char* text);

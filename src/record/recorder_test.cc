@@ -418,5 +418,46 @@ TEST(Recorder, TheBackgroundThreadHasANameAndTakesNoSignals) {
   hw_shutdown();
 }
 
+std::set<std::string> keepers() {
+  std::set<std::string> found;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream comm(task.path() / "comm");
+    std::string name;
+    std::getline(comm, name);
+    if (name == "headway") found.insert(task.path().filename());
+  }
+  return found;
+}
+
+TEST(Recorder, TheBackgroundThreadCanPause) {
+  const TempDir dir;
+  hw_pause();  // nothing to pause
+  hw_resume();
+  ASSERT_EQ(init_in(dir.path()), 0);
+  const std::string path = hw_journal_path();
+  const auto before = keepers();
+  EXPECT_EQ(before.size(), 1u);
+  for (int i = 0; i < 50; ++i) {
+    hw_pause();
+    ASSERT_TRUE(keepers().empty());
+    hw_pause();
+    hw_step_end(i, i);
+    hw_resume();
+    hw_resume();
+    ASSERT_EQ(keepers().size(), 1u);
+  }
+  EXPECT_NE(keepers(), before);
+  ASSERT_TRUE(wait_for_room(60'000));  // it grows the journal as before
+  hw_pause();
+  hw_shutdown();
+  hw_resume();
+  EXPECT_TRUE(keepers().empty());
+  const auto j = read_journal(path);
+  EXPECT_EQ(j->loss.note, "");
+  EXPECT_EQ(std::count_if(j->events.begin(), j->events.end(),
+                          [](const auto& e) { return e.type == event::EventType::step_end; }),
+            50);
+}
+
 }  // namespace
 }  // namespace headway::record

@@ -198,3 +198,25 @@ def test_the_example_trains_alike_on_two_ranks(launch: Launcher) -> None:
             out += done.stdout
         outputs.append(out)
     assert outputs[0] == outputs[1] and "loss" in outputs[0]
+
+
+def test_a_fork_finds_no_thread_of_ours(launch: Launcher) -> None:
+    """Python 3.12 and later warn of a fork in a process with several threads."""
+    text = """
+    import os
+    def keepers():
+        tasks = [f"/proc/self/task/{task}/comm" for task in os.listdir("/proc/self/task")]
+        return [task for task in tasks if open(task).read() == "headway\\n"]
+    import torch
+    before = keepers()
+    for _ in range(5):
+        pid = os.fork()
+        if pid == 0:
+            os._exit(len(keepers()))
+        assert os.waitpid(pid, 0)[1] == 0
+    after = keepers()
+    assert len(before) == len(after) == 1
+    assert before != after, "it did not pause"
+    print("forked")
+    """
+    assert launch.train(text).out == "forked\n"
