@@ -36,8 +36,8 @@ MARKS = {
 ORIGINS = ("none", "infra", "preemption", "user", "unknown")
 TYPE_MARK, TYPE_ATTR, TYPE_NAME = 1, 9, 10
 
-# A runner in the background (nohup, &) ignores signals, and an ignored signal is inherited: `headway
-# run` would rightly go on ignoring it, and these tests wait for its end.
+# A runner in the background (nohup, &) ignores signals, and an ignored signal is inherited:
+# `headway run` would rightly go on ignoring it, and these tests wait for its end.
 for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, signal.SIG_DFL)
