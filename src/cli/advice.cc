@@ -158,6 +158,14 @@ std::size_t crash_loop_length(const Report& r) {
 }
 
 std::string down_advice(const Report& r) {
+  // Nothing was started afterwards: this is the failed processes' own way out.
+  const bool only_ending = !r.attempts.empty() && r.attempts.size() == 1 &&
+                           r.attempts.front().outcome == "failed" && !r.running;
+  if (only_ending && r.user_errors > 0) {
+    return "Here there was none: it is how long the ranks took to exit. Mend the error that is "
+           "shown "
+           "above; a restart would meet it again.";
+  }
   if (const std::size_t n = crash_loop_length(r); n >= kCrashLoopMin) {
     return fmt::format(
         "The last {} attempts ended in the same way before their first step: fix "

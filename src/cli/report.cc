@@ -28,7 +28,7 @@ using base::Status;
 
 struct Options {
   std::string input;
-  std::string window;
+  std::optional<std::string> window;
   std::string job;
   std::string dir;  // empty: from the environment
   std::string color = "auto";
@@ -79,8 +79,8 @@ bool print(const std::string& text) {
 
 Result<std::string> make_text(const Options& options) {
   std::optional<WindowText> wanted;
-  if (!options.window.empty()) {
-    auto parsed = parse_window(options.window);
+  if (options.window) {
+    auto parsed = parse_window(*options.window);
     if (!parsed.ok()) return parsed.status();
     wanted = parsed.value();
   }

@@ -241,8 +241,10 @@ Result<std::vector<event::JobStreams>> load_jobs(std::string_view path_or_job,
     out.push_back(std::move(job));
   }
   if (out.empty()) {
-    const std::string why = notes.empty() ? "there are no events" : notes.front();
-    return Status::not_found(fmt::format("{}: {}", place->path, why));
+    if (notes.empty()) return Status::not_found(place->path + ": there are no events");
+    // A note on a file names it, and with it the place.
+    const bool named = notes.front().starts_with(place->path);
+    return Status::not_found(named ? notes.front() : place->path + ": " + notes.front());
   }
   return out;
 }

@@ -24,7 +24,7 @@ struct AttemptOptions {
   std::int64_t high_water = INT64_MIN;  // data consumed by the attempts before
   std::optional<std::int64_t> now_ns;   // the job is alive; only for its last attempt
   bool use_steps = false;               // `data` is not known throughout: step numbers serve
-  bool later = false;                   // not the first: what precedes its first step is recovery
+  bool recovery = false;  // after an interruption: what precedes its first step is its price
   bool last = true;
 };
 
@@ -104,6 +104,12 @@ struct AttemptResult {
   // Finished-step time beyond position `data`.
   [[nodiscard]] std::int64_t unsaved_beyond(std::int64_t data) const;
 };
+
+// Whether an attempt that follows `before` is a recovery. After a clean end somebody chose to go
+// on, and its start-up is nobody's failure.
+[[nodiscard]] inline bool is_recovery_after(const AttemptResult& before) {
+  return before.outcome != Outcome::clean;
+}
 
 // `streams` are this attempt's only. They are opened here.
 [[nodiscard]] AttemptResult attribute_attempt(const std::vector<const event::Stream*>& streams,

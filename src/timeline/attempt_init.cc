@@ -49,7 +49,7 @@ void AttemptState::add_single(std::int64_t t0, std::int64_t t1, Bucket bucket) {
   piece.t0_ns = t0;
   piece.t1_ns = t1;
   piece.sums[bucket] = t1 - t0;
-  piece.recovery = options_.later && out_.steps == 0;
+  piece.recovery = options_.recovery && out_.steps == 0;
   out_.ledger.add(piece);
 }
 
@@ -137,7 +137,7 @@ void AttemptState::first_step(const StepRecord& step, std::int64_t to, Bucket tr
         piece.t1_ns = t1;
         const Bucket bucket = loop_bucket(k, true, train);
         piece.sums[bucket] = t1 - t0;
-        piece.recovery = options_.later;
+        piece.recovery = options_.recovery;
         if (bucket == train) piece.train_ns = t1 - t0;
         out_.train_ns += piece.train_ns;
         pieces.push_back(piece);

@@ -124,7 +124,7 @@ bool AttemptState::combine_next() {
     ++out_.facts.anomalies.partial_steps;
   }
   if (!in_loop_) begin_loop();
-  RankState& decider = out_.steps == 0 ? awaited_rank(*last) : *last;
+  RankState& decider = ranks_.size() > 1 ? awaited_rank(*last) : *last;
   if (second_ns != kNoTime) {
     ++decider.share.critical_steps;
     const std::int64_t held_up_ns = last->machine.front().end_ns - second_ns;
@@ -153,17 +153,23 @@ AttemptState::Ended AttemptState::ended_by_all(std::int64_t generation, std::int
   return may_go_on ? Ended::not_known_yet : Ended::no;
 }
 
-// Whom the others waited for in the first step. Ranks compile for seconds apart, then a collective
-// releases all at once, and which of them comes out last is chance: among those that ended together
-// it is the one whose own compilation or wait lasted longest. (In later steps the last one decides:
-// there a wait that others do not see in their ends is as likely slack as loss.)
+// Whom the others waited for. Ranks meet in a collective, which releases all at once, and which of
+// them comes out last is chance: among those that ended together it is the one that was busy
+// longest with something that is not training. (Rank 0 evaluates or saves; the others stand in an
+// all-reduce meanwhile, and take it for training.) A wait for data does not count after the first
+// step: one that others do not see in their ends is as likely slack as loss, and of a thousand
+// ranks somebody always waits.
 AttemptState::RankState& AttemptState::awaited_rank(RankState& last) {
   const StepRecord& step = last.machine.front();
   const std::int64_t together_ns =
       std::max(kTogetherMinNs, (step.end_ns - std::min(cursor_ns_, step.end_ns)) / kTogetherShare);
-  const auto busy_until = [](const RankState& r) {
+  const auto busy_until = [&](const RankState& r) {
     const SegmentList& segments = r.machine.front().segments;
-    return segments.size() == 0 ? kNoTime : segments.end()[-1].t1_ns;
+    for (const Segment* s = segments.end(); s != segments.begin();) {
+      --s;
+      if (out_.steps == 0 || s->kind != Kind::data_wait) return s->t1_ns;
+    }
+    return kNoTime;
   };
   RankState* found = &last;
   for (RankState& r : ranks_) {

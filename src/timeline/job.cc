@@ -73,9 +73,10 @@ class Joiner {
         add(end_ns_, ready, Bucket::down, true);
       }
     }
-    add(ready, allocated, Bucket::scheduling, !first);
+    const bool recovery = !first && is_recovery_after(out_.attempts.back());
+    add(ready, allocated, Bucket::scheduling, recovery);
     // A missing launcher_start has moved the launch back to `allocated` already.
-    add(allocated, launch, Bucket::hardware_setup, !first);
+    add(allocated, launch, Bucket::hardware_setup, recovery);
     out_.ledger.append(attempt.ledger);
     end_ns_ = std::max(attempt.end_ns, launch);
     out_.down_before_ns.push_back(down_ns + (first ? 0 : launch - ready));
@@ -180,7 +181,7 @@ std::vector<AttemptResult> attribute_attempts(const event::JobStreams& job,
   for (const auto& [id, streams] : attempts) {
     o.id = id;
     o.cut_ns = std::max(cut_of.at(id), o.floor_ns);
-    o.later = !out.empty();
+    o.recovery = !out.empty() && is_recovery_after(out.back());
     o.last = id == attempts.rbegin()->first;
     if (o.last) o.now_ns = options.now_ns;
     AttemptResult result = attribute_attempt(streams, o);

@@ -186,5 +186,17 @@ TEST(Job, LiveDownTimeGrowsUntilTheNextLaunch) {
   EXPECT_EQ(s.tell().ledger.total().sums[Bucket::down], sec(1));
 }
 
+TEST(Job, AStartAfterACleanEndIsNobodysFailure) {
+  Story s;
+  s.as(1).mark(0, HW_MARK_LAUNCHER_START).steps(2, 1, 1, 8).exit(10);
+  s.as(2).mark(10, HW_MARK_LAUNCHER_START).span(10, 13, HW_PHASE_IMPORTS);
+  s.steps(13, 1, 9, 5).fail(18).exit(18, {.signal = 9});
+  s.as(3).mark(18, HW_MARK_LAUNCHER_START).span(18, 20, HW_PHASE_IMPORTS).steps(20, 1, 14, 5);
+  s.exit(25);
+  const JobResult job = s.tell();
+  EXPECT_EQ(job.ledger.total().sums.total(), sec(25));
+  EXPECT_EQ(job.ledger.total().failure_ns, sec(2));  // the third attempt's start-up alone
+}
+
 }  // namespace
 }  // namespace headway::timeline

@@ -27,7 +27,7 @@ bool LiveJob::open_attempt(const event::StreamInfo& stream, std::int64_t first_n
     closed_.push_back(std::move(before));
   }
   options_.id = stream.attempt;
-  options_.later = !closed_.empty();
+  options_.recovery = !closed_.empty() && is_recovery_after(closed_.back());
   state_ = std::make_unique<AttemptState>(options_);
   index_.clear();
   world_size_ = 0;

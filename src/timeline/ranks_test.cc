@@ -65,6 +65,21 @@ TEST(Ranks, OfRanksReleasedTogetherTheOneTheyWaitedForIsCharged) {
   EXPECT_EQ(job.attempts[0].first_trained_ns, sec(8));
 }
 
+TEST(Ranks, WhatOneRankDoesWhileTheOthersStandInACollectiveIsCharged) {
+  for (const std::uint32_t busy : {0u, 1u}) {  // rank 1 comes out of the collective last
+    Story s;
+    for (const std::uint32_t r : {0u, 1u}) {
+      s.as(1, r).mark(0, HW_MARK_LAUNCHER_START).step(0, 1, 1);
+      if (r == busy) s.span(1, 4, HW_PHASE_EVAL).span(4, 5, HW_PHASE_CHECKPOINT_BLOCKED);
+      s.step(r == busy ? 5 : 1, r == 0 ? 6 : 6.01, 2).exit(7);
+    }
+    const Sums sums = s.tell().ledger.total().sums;
+    EXPECT_EQ(sums[Bucket::wasted_eval], sec(3));
+    EXPECT_EQ(sums[Bucket::wasted_checkpoint_blocked], sec(1));
+    EXPECT_EQ(sums[Bucket::effective], sec(2.01));
+  }
+}
+
 TEST(Ranks, IndependentSmallWaitsOfManyRanksDoNotAddUp) {
   Story s;
   constexpr std::uint32_t kRanks = 100;

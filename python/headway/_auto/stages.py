@@ -16,6 +16,7 @@ from headway._auto.session import session
 from headway._recorder import core
 
 TOP_IMPORTS = 3
+IMPORT_MIN_NS = 10_000_000  # what is not worth a line
 NS_PER_S = 1e9
 
 
@@ -48,7 +49,8 @@ class Stages:
         ticks = max(ticks, self.imports_begin)
         core.end_at(rec.IMPORTS, ticks)
         session.last_tick = ticks
-        largest = sorted(packages.items(), key=lambda item: -item[1])[:TOP_IMPORTS]
+        worth = [item for item in packages.items() if item[1] >= IMPORT_MIN_NS]
+        largest = sorted(worth, key=lambda item: -item[1])[:TOP_IMPORTS]
         for place, (package, ns) in enumerate(largest, 1):
             core.attr(f"import_top{place}", f"{package} {ns / NS_PER_S:.2f}s")
 
