@@ -53,7 +53,10 @@ Result<ExportCounts> write_openmetrics(const event::JobStreams& job, const Optio
     attribution.now_ns = base::real_ns();
   }
   const timeline::JobResult result = timeline::attribute_job(job, attribution);
-  out.buffer() += interchange::to_openmetrics(metrics::make_report(result, job));
+  metrics::Report report = metrics::make_report(result, job);
+  // A job in a folder runs while its launcher lives: the gauge of a dead one must not stay at 1.
+  if (!folder.empty() && !attribution.now_ns) report.running = false;
+  out.buffer() += interchange::to_openmetrics(report);
   return ExportCounts{};
 }
 

@@ -21,6 +21,22 @@ JobState state_of(const timeline::JobResult& job, bool alive) {
   return JobState::unended;
 }
 
+const char* name_of(JobState state) {
+  switch (state) {
+    case JobState::running:
+      return "running";
+    case JobState::restarting:
+      return "restarting";
+    case JobState::clean:
+      return "finished";
+    case JobState::failed:
+      return "failed";
+    case JobState::unended:
+      break;
+  }
+  return "unended";
+}
+
 }  // namespace
 
 base::Result<View> view_job(const event::JobStreams& streams,
@@ -38,6 +54,7 @@ base::Result<View> view_job(const event::JobStreams& streams,
     resolved = *found;
   }
   view.report = metrics::make_report(job, streams, resolved);
+  view.report.state = name_of(view.state);
   // An open end reaches one nanosecond further, so that what happened in the last instant counts.
   if (window && window->b.from == WindowEnd::From::open) --view.report.end_ns;
   return view;

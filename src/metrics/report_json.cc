@@ -149,6 +149,7 @@ std::string to_json(const Report& r) {
   ordered_json out = {
       {"job", r.job},
       {"running", r.running},
+      {"state", r.state.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(r.state)},
       {"begin_ns", r.begin_ns},
       {"end_ns", r.end_ns},
       {"wall_ns", r.wall_ns},

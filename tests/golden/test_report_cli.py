@@ -33,6 +33,11 @@ def report(
     )
 
 
+def metrics(jobs: Path) -> str:
+    command = [HEADWAY, "export", "live", "--format", "openmetrics", "--dir", str(jobs)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def golden(name: str) -> str:
     return (GOLDEN / name).read_text()
 
@@ -206,10 +211,13 @@ def test_a_job_is_running_while_its_launcher_lives(tmp_path: Path) -> None:
         assert " running " in found.stdout.splitlines()[0], found
         earlier = json.loads(report("live", "--json", jobs=tmp_path).stdout)
         later = json.loads(report("live", "--json", jobs=tmp_path).stdout)
-        assert earlier["running"] and later["running"]
+        assert earlier["state"] == later["state"] == "running"
+        assert 'headway_job_running{job="live"} 1' in metrics(tmp_path)
         assert later["wall_ns"] > earlier["wall_ns"]  # up to now, though nothing was recorded
     finally:
         job.kill()
         job.wait()
     dead = report("live", jobs=tmp_path)
     assert "no end recorded" in dead.stdout.splitlines()[0], dead
+    assert json.loads(report("live", "--json", jobs=tmp_path).stdout)["state"] == "unended"
+    assert 'headway_job_running{job="live"} 0' in metrics(tmp_path)
