@@ -5,7 +5,8 @@ on whichever thread compiles. The methods that run its callbacks are watched, no
 torch._dynamo.reset() clears the registered ones. A lazily compiled backward may run on an autograd
 thread while the training thread waits for it: its time is lane 0's all the same.
 
-Warm means that inductor found everything in its caches: at least one hit, no miss. (AOTAutograd's
+Warm means that inductor found everything in its caches: at least one hit, no miss, and no run of
+the C++ compiler, which a graph found in the cache may still need for its kernels. (AOTAutograd's
 own cache stands aside under DDP; what it would have spared is small beside code generation.)"""
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Compiles:
         self.begin_ticks = 0
         self.hits = 0
         self.misses = 0
+        self.builds = 0  # runs of the C++ compiler, and those before this compilation
+        self.builds_before = 0
 
     def install(self, module: ModuleType) -> None:
         handler = module.CompilationCallbackHandler
@@ -49,6 +52,21 @@ class Compiles:
             handler.run_end_callbacks, self.end, any_thread=True
         )
 
+    def watch_builds(self, module: ModuleType) -> None:
+        """Where torch has no such function, a build does not make a compilation cold."""
+        build = getattr(module, "run_compile_cmd", None)
+        if build is not None:
+            around = core.Around(
+                build, self.built, whole_call=True, any_thread=True, global_name=True
+            )
+            module.run_compile_cmd = around  # type: ignore[attr-defined]
+
+    def built(self, args: Any, kwargs: Any) -> None:
+        """Any thread. Every start preprocesses a header (-E), to look it up by what it says."""
+        command = args[0] if args else kwargs.get("cmd_line", "")
+        if " -E " not in command:
+            self.builds += 1
+
     def begin(self, _handler: Any) -> None:
         if not session.on:
             return
@@ -56,6 +74,7 @@ class Compiles:
             stages.suspended = True
             constructions.unwatch()  # Dynamo may trace a constructor, and must see the real one
         self.hits, self.misses = _count(HITS), _count(MISSES)
+        self.builds_before = self.builds
         if threading.get_ident() == self.thread:
             stages.end_imports()
             session.flush()
@@ -73,7 +92,8 @@ class Compiles:
         if threading.get_ident() != self.thread:
             session.late_compile(self.begin_ticks, core.now())
             return
-        warm = _count(HITS) > self.hits and _count(MISSES) == self.misses
+        found = _count(HITS) > self.hits and _count(MISSES) == self.misses
+        warm = found and self.builds == self.builds_before
         core.end_compile(warm)
         session.last_tick = core.now()
 

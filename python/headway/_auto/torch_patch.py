@@ -200,4 +200,5 @@ LATER: tuple[tuple[str, str, Action], ...] = (
     ("torch.distributed.checkpoint", "DCP", _watch_dcp),
     ("torch.utils.tensorboard.writer", "loggers", _watch_summary_writer),
     ("torch._dynamo.callback", "compile", compiles.install),
+    ("torch._inductor.cpp_builder", "runs of the C++ compiler", compiles.watch_builds),
 )
