@@ -69,6 +69,7 @@ class CsvSink final : public SpanSink {
       const event::EndInfo end = event::unpack_end(e.a, e.b);
       detail = fmt::format("exit_code={} signal={} origin={}", end.exit_code, end.signal,
                            event::origin_name(end.origin));
+      if (end.rank != HW_RANK_UNKNOWN) detail += fmt::format(" of_rank={}", end.rank);
       if (end.reason != 0) detail += fmt::format(" reason={}", names_.text(end.reason));
     }
     row("mark", e.lane, event::mark_name(e.name), e.t_ns, &e.t_ns, nullptr, HW_NO_DATA, detail);

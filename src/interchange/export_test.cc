@@ -150,6 +150,7 @@ TEST(Export, CsvHasOneRowForEachThing) {
       HasSubstr("span,j,1,0,0,\"my, phase\",,,12000000000,13000000000,1000000000,continued\r\n"));
   EXPECT_THAT(csv, HasSubstr("span,j,1,0,3,compile,,,17000000000,,,open\r\n"));
   EXPECT_THAT(csv, HasSubstr("attr,j,1,0,0,family,,,10000000000,10000000000,0,\"dl\"\"rm\"\r\n"));
+  EXPECT_THAT(csv, HasSubstr("exit_code=0 signal=9 origin=infra of_rank=0 reason=gone\r\n"));
 }
 
 TEST(Export, OpenMetricsAddsUpAndEnds) {
