@@ -2,12 +2,11 @@
 
 #include <cstdint>
 
+#include "c_method.h"
 #include "headway/headway.h"
 
 namespace headway::python {
 namespace {
-
-using Args = PyObject* const*;
 
 bool arity(const char* name, Py_ssize_t count, Py_ssize_t wanted) {
   if (count == wanted) return true;
@@ -17,16 +16,6 @@ bool arity(const char* name, Py_ssize_t count, Py_ssize_t wanted) {
 
 bool failed(long long value) {
   return value == -1 && PyErr_Occurred() != nullptr;
-}
-
-// `data` may be None: not known.
-bool to_data(PyObject* object, std::int64_t& data) {
-  if (object == Py_None) {
-    data = HW_NO_DATA;
-    return true;
-  }
-  data = PyLong_AsLongLong(object);
-  return !failed(data);
 }
 
 bool to_ticks(PyObject* object, std::uint64_t& ticks) {
@@ -232,11 +221,6 @@ PyObject* phase_get_id(PyObject* self, void*) {
   return PyLong_FromLong(reinterpret_cast<Phase*>(self)->id);
 }
 
-template <typename Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef kPhaseMethods[] = {{"__enter__", phase_enter, METH_NOARGS, nullptr},
                                {"__exit__", as_method(phase_exit), METH_FASTCALL, nullptr},
                                {nullptr, nullptr, 0, nullptr}};
@@ -280,6 +264,15 @@ PyMethodDef kFunctions[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+bool to_data(PyObject* object, std::int64_t& data) {
+  if (object == Py_None) {
+    data = HW_NO_DATA;
+    return true;
+  }
+  data = PyLong_AsLongLong(object);
+  return !failed(data);
+}
 
 bool add_recorder(PyObject* module) {
   PyObject* phase = PyType_FromSpec(&kPhaseSpec);

@@ -2,16 +2,16 @@
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "around.h"
+#include "c_method.h"
 #include "headway/headway.h"
 
 namespace headway::python {
 namespace {
-
-using Args = PyObject* const*;
 
 constexpr long long kSamplesUnknown = -1;
 constexpr char kTraining = 1;  // Source.kind; loop.py names the others
@@ -74,13 +74,7 @@ PyObject* run_get_data(PyObject* self, void*) {
 }
 
 int run_set_data(PyObject* self, PyObject* value, void*) {
-  std::int64_t data = HW_NO_DATA;
-  if (value != nullptr && value != Py_None) {
-    data = PyLong_AsLongLong(value);
-    if (data == -1 && PyErr_Occurred() != nullptr) return -1;
-  }
-  as<RunState>(self)->data = data;
-  return 0;
+  return to_data(value != nullptr ? value : Py_None, as<RunState>(self)->data) ? 0 : -1;
 }
 
 PyMemberDef kRunMembers[] = {
@@ -205,10 +199,54 @@ bool gradients_on(const LoopState* self) {
   return on;
 }
 
+// Samples consumed once the batches at hand are.
 std::int64_t data_after(const LoopState* self) {
-  const std::int64_t data = as<RunState>(self->run)->data;
-  if (data == HW_NO_DATA || self->samples == kSamplesUnknown) return HW_NO_DATA;
-  return data + self->samples;
+  const auto* run = as<RunState>(self->run);
+  if (run->data == HW_NO_DATA || self->samples == kSamplesUnknown) return HW_NO_DATA;
+  // Batches skipped to get back to a restored position were consumed before.
+  const bool skipped = self->restored && run->per_step > 0;
+  return run->data + (skipped ? std::min(self->samples, run->per_step) : self->samples);
+}
+
+// A batch of training has come.
+bool take_batch(LoopState* self, Fetching* fetching) {
+  auto* source = as<Source>(fetching->source);
+  if (source->since_step == 0 && PyList_Append(self->since_step, fetching->source) != 0) {
+    return false;
+  }
+  ++source->since_step;
+  ++fetching->count;
+  ++self->batches;
+  const bool known = source->samples != kSamplesUnknown && self->samples != kSamplesUnknown;
+  self->samples = known ? self->samples + source->samples : kSamplesUnknown;
+  if (!self->step_open) {
+    self->step_open = 1;
+    hw_step(as<RunState>(self->run)->step + 1, data_after(self));
+  }
+  return true;
+}
+
+// The step that goes on has ended; its batches, if any, were for training.
+bool close_step(LoopState* self) {
+  auto* run = as<RunState>(self->run);
+  const std::int64_t data = self->batches > 0 ? data_after(self) : HW_NO_DATA;
+  hw_step_end(run->step + 1, data);
+  run->per_step = data != HW_NO_DATA && run->data != HW_NO_DATA ? data - run->data : 0;
+  run->data = data;
+  ++run->step;
+  const Py_ssize_t sources = PyList_GET_SIZE(self->since_step);
+  for (Py_ssize_t i = 0; i < sources; ++i) {
+    auto* source = as<Source>(PyList_GET_ITEM(self->since_step, i));
+    source->since_step = 0;
+    source->kind = kTraining;
+    self->trained_on = source->dataset;
+  }
+  if (PyList_SetSlice(self->since_step, 0, sources, nullptr) != 0) return false;
+  if (self->batches > 0) self->batches_per_step = self->batches;
+  self->batches = 0;
+  self->samples = 0;
+  self->step_open = self->restored = 0;
+  return true;
 }
 
 PyObject* loop_next_enter(PyObject* object, PyObject* iterator) {
@@ -237,46 +275,15 @@ PyObject* loop_next_leave(PyObject* object, Args args, Py_ssize_t count) {
     return PyObject_VectorcallMethod(g_next_leave_slow, all, 4, nullptr);
   }
   hw_end(HW_PHASE_DATA_WAIT);
-  auto* fetching = as<Fetching>(self->fetching);
-  auto* source = as<Source>(fetching->source);
-  if (source->since_step == 0 && PyList_Append(self->since_step, fetching->source) != 0) {
-    return nullptr;
-  }
-  ++source->since_step;
-  ++fetching->count;
-  ++self->batches;
-  const bool known = source->samples != kSamplesUnknown && self->samples != kSamplesUnknown;
-  self->samples = known ? self->samples + source->samples : kSamplesUnknown;
+  const bool taken = take_batch(self, as<Fetching>(self->fetching));
   Py_SETREF(self->fetching, Py_NewRef(Py_None));
-  if (!self->step_open) {
-    self->step_open = 1;
-    hw_step(as<RunState>(self->run)->step + 1, data_after(self));
-  }
+  if (!taken) return nullptr;
   Py_RETURN_NONE;
 }
 
-// Mirrors Loop._end_step of loop.py for a loop in its rhythm.
-bool end_step(LoopState* self) {
-  auto* run = as<RunState>(self->run);
-  const std::int64_t data = data_after(self);
-  hw_step_end(run->step + 1, data);
-  run->per_step = data != HW_NO_DATA ? self->samples : 0;
-  run->data = data;
-  ++run->step;
-  const Py_ssize_t sources = PyList_GET_SIZE(self->since_step);
-  for (Py_ssize_t i = 0; i < sources; ++i) {
-    auto* source = as<Source>(PyList_GET_ITEM(self->since_step, i));
-    source->since_step = 0;
-    source->kind = kTraining;
-    self->trained_on = source->dataset;
-  }
-  if (PyList_SetSlice(self->since_step, 0, sources, nullptr) != 0) return false;
-  self->batches_per_step = self->batches;
-  self->batches = 0;
-  self->samples = 0;
-  self->step_open = 0;
+bool tell_after_step(LoopState* self) {
   if (self->after_step == Py_None) return true;
-  PyObject* number = PyLong_FromLongLong(run->step);
+  PyObject* number = PyLong_FromLongLong(as<RunState>(self->run)->step);
   PyObject* done = number != nullptr ? PyObject_CallOneArg(self->after_step, number) : nullptr;
   Py_XDECREF(number);
   Py_XDECREF(done);
@@ -288,13 +295,27 @@ PyObject* loop_stepped(PyObject* object, PyObject* optimizer) {
   auto* self = as<LoopState>(object);
   bool ok;
   if (optimizer == self->optimizer && self->batches > 0 && hook_active() && in_rhythm(self)) {
-    ok = end_step(self);
+    ok = close_step(self) && tell_after_step(self);
   } else {
     PyObject* done = PyObject_CallMethodOneArg(object, g_stepped_slow, optimizer);
     ok = done != nullptr;
     Py_XDECREF(done);
   }
   if (!ok) hook_failed();
+  Py_RETURN_NONE;
+}
+
+PyObject* loop_take_batch(PyObject* object, PyObject* fetching) {
+  if (!Py_IS_TYPE(fetching, g_fetching_type)) {
+    PyErr_SetString(PyExc_TypeError, "take_batch(a Fetching)");
+    return nullptr;
+  }
+  if (!take_batch(as<LoopState>(object), as<Fetching>(fetching))) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyObject* loop_close_step(PyObject* object, PyObject*) {
+  if (!close_step(as<LoopState>(object))) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -362,15 +383,12 @@ void loop_dealloc(PyObject* object) {
   Py_DECREF(type);
 }
 
-template <typename Function>
-PyCFunction as_method(Function* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef kLoopMethods[] = {
     {"next_enter", loop_next_enter, METH_O, "An iterator's __next__ begins."},
     {"next_leave", as_method(loop_next_leave), METH_FASTCALL, "next_leave(token, batch, error)"},
     {"stepped", loop_stepped, METH_O, "An optimizer has stepped."},
+    {"take_batch", loop_take_batch, METH_O, "A batch of training has come from this Fetching."},
+    {"close_step", loop_close_step, METH_NOARGS, "The step that goes on has ended."},
     {"remember", as_method(loop_remember), METH_FASTCALL, "remember(iterator, its Fetching)"},
     {"forget", loop_forget, METH_O, "forget(id of an iterator that is gone)"},
     {"settle", loop_settle, METH_O, "settle(the one optimizer of a loop in its rhythm, or None)"},

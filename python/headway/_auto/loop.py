@@ -173,19 +173,7 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
             if stages.open:  # a pass over the data before training
                 self._forget_batches()
             return
-        source = fetching.source
-        fetching.count += 1
-        if source.since_step == 0:
-            self.since_step.append(source)
-        source.since_step += 1
-        self.batches += 1
-        if SAMPLES_UNKNOWN in (source.samples, self.samples):
-            self.samples = SAMPLES_UNKNOWN
-        else:
-            self.samples += source.samples
-        if not self.step_open:
-            self.step_open = True
-            core.step(self.run.step + 1, self._data_after())
+        self.take_batch(fetching)
 
     def _forget_batches(self) -> None:
         for source in self.since_step:
@@ -252,16 +240,6 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
         if self.training_known:
             self.settle(optimizer)
 
-    def _data_after(self) -> int | None:
-        """Samples consumed once the batches at hand are."""
-        run = self.run
-        samples: int = self.samples
-        if run.data is None or samples == SAMPLES_UNKNOWN:
-            return None
-        if self.restored and run.per_step:  # batches skipped to get back to the position
-            samples = min(samples, run.per_step)
-        return run.data + samples  # type: ignore[no-any-return]
-
     def _end_step(self) -> None:
         run = self.run
         if self.extend:
@@ -271,27 +249,13 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
             session.flush()
         if self.evaluating:
             self._end_evaluation()
-        data = self._data_after() if self.batches else None
-        number = run.step + 1
-        core.step_end(number, data)
-        run.per_step = data - run.data if data is not None and run.data is not None else 0
-        run.step = number
-        run.data = data
-        for source in self.since_step:
-            source.since_step = 0
-            source.kind = TRAIN
-            self.trained_on = source.dataset
-        self.since_step.clear()
         if self.batches:
             self.training_known = True
-            self.batches_per_step = self.batches
-        self.batches = 0
-        self.samples = 0
-        self.step_open = self.restored = False
+        self.close_step()
         if stages.open:
             stages.over()
         if self.after_step is not None:
-            self.after_step(number)
+            self.after_step(run.step)
 
     def _end_late(self) -> None:
         """Steps that are recorded with the next batch: see the module."""
