@@ -56,8 +56,7 @@ std::string host_name() {
 }  // namespace
 
 base::Result<std::string> state_root(const RunOptions& options) {
-  base::Result<std::string> root =
-      options.dir.empty() ? base::jobs_root() : base::Result<std::string>(options.dir);
+  base::Result<std::string> root = base::jobs_root(options.dir);
   if (!root.ok()) return root;
   std::error_code error;
   const fs::path absolute = fs::absolute(*root, error);  // a rank may change its folder

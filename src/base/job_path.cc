@@ -60,7 +60,8 @@ std::string sanitize_job_name(std::string_view text) {
   return name;
 }
 
-Result<std::string> jobs_root() {
+Result<std::string> jobs_root(std::string_view given) {
+  if (!given.empty()) return std::string(given);
   if (const auto dir = env("HEADWAY_DIR"); !dir.empty()) return std::string(dir);
   if (const auto state = env("XDG_STATE_HOME"); !state.empty() && state.front() == '/') {
     return std::string(state) + "/headway";

@@ -27,8 +27,9 @@ Status check_job_name(std::string_view name);
 // Every other byte becomes '_'; never empty, never too long.
 [[nodiscard]] std::string sanitize_job_name(std::string_view text);
 
-// HEADWAY_DIR, else $XDG_STATE_HOME/headway, else ~/.local/state/headway. Need not exist.
-Result<std::string> jobs_root();
+// What was given (--dir), else HEADWAY_DIR, else $XDG_STATE_HOME/headway, else
+// ~/.local/state/headway. Need not exist.
+Result<std::string> jobs_root(std::string_view given = {});
 
 // These expect a name that check_job_name() accepts.
 [[nodiscard]] std::string job_dir(std::string_view root, std::string_view job);

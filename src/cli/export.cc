@@ -1,6 +1,5 @@
 // headway export: a job's events, or its report, for other tools.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "base/clock.h"
 #include "base/job_path.h"
 #include "cli/report_live.h"
+#include "cli/report_view.h"
 #include "cli/verb.h"
 #include "interchange/export_csv.h"
 #include "interchange/export_jsonl.h"
@@ -16,7 +16,6 @@
 #include "interchange/export_perfetto.h"
 #include "interchange/job_input.h"
 #include "interchange/out_file.h"
-#include "timeline/job.h"
 
 namespace headway::cli {
 namespace {
@@ -30,33 +29,18 @@ struct Options {
   std::string input;
   std::string format;
   std::string output = "-";
-  std::string dir;  // empty: from the environment
-  std::string job;
-  bool skip_bad = false;
+  interchange::LoadOptions load;
 };
-
-// Where to look for the lock of a living agent.
-std::string place_of(const Options& options) {
-  const auto root = options.dir.empty() ? base::jobs_root() : Result<std::string>(options.dir);
-  if (root.ok() && base::is_job_name(options.input)) {
-    std::string folder = base::job_dir(root.value(), options.input);
-    if (::access(folder.c_str(), F_OK) == 0) return folder;
-  }
-  return options.input;
-}
 
 Result<ExportCounts> write_openmetrics(const event::JobStreams& job, const Options& options,
                                        OutFile& out) {
-  timeline::JobOptions attribution;
-  const std::string folder = folder_of_job(place_of(options), job.job);
-  if (!folder.empty() && has_newest_attempt(job, folder) && job_is_alive(folder)) {
-    attribution.now_ns = base::real_ns();
-  }
-  const timeline::JobResult result = timeline::attribute_job(job, attribution);
-  metrics::Report report = metrics::make_report(result, job);
+  const std::string folder = folder_of_job(place_of(options.input, options.load.root), job.job);
+  const bool alive = !folder.empty() && has_newest_attempt(job, folder) && job_is_alive(folder);
+  auto view = view_job(job, {}, alive ? std::optional(base::real_ns()) : std::nullopt);
+  if (!view.ok()) return view.status();
   // A job in a folder runs while its launcher lives: the gauge of a dead one must not stay at 1.
-  if (!folder.empty() && !attribution.now_ns) report.running = false;
-  out.buffer() += interchange::to_openmetrics(report);
+  if (!folder.empty() && !alive) view->report.running = false;
+  out.buffer() += interchange::to_openmetrics(view->report);
   return ExportCounts{};
 }
 
@@ -79,8 +63,7 @@ void warn(const event::JobStreams& job, const ExportCounts& counts) {
 }
 
 int execute(const Options& options) {
-  auto job = interchange::load_job(
-      options.input, {.root = options.dir, .job = options.job, .skip_bad = options.skip_bad});
+  auto job = interchange::load_job(options.input, options.load);
   if (!job.ok()) return fail(job.status());
   auto out = OutFile::open(options.output);
   if (!out.ok()) return fail(out.status());
@@ -106,13 +89,7 @@ void add_export(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"perfetto", "csv", "jsonl", "openmetrics"}));
   verb->add_option("-o,--output", options->output, "File to write (default: standard output)")
       ->type_name("FILE");
-  verb->add_option("--job", options->job, "Which job, where the input holds several")
-      ->type_name("J");
-  verb->add_option("--dir", options->dir,
-                   "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
-      ->type_name("DIR");
-  verb->add_flag("--skip-bad", options->skip_bad,
-                 "Count lines that cannot be read instead of stopping at the first");
+  add_load_options(*verb, options->load);
   verb->footer(
       "A file appears whole or not at all.\n"
       "Example:\n"

@@ -121,9 +121,7 @@ void add_import(CLI::App& app, int& exit_code) {
   verb->add_flag("--utc", options->utc, "sacct's times are UTC (default: local, by TZ)");
   verb->add_flag("--skip-bad", options->import.skip_bad,
                  "Count lines that cannot be read instead of stopping at the first");
-  verb->add_option("--dir,--to", options->import.root,
-                   "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
-      ->type_name("DIR");
+  add_dir_option(*verb, options->import.root, "--dir,--to");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
       "Importing the same twice changes nothing.\n"

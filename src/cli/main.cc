@@ -10,6 +10,20 @@ int fail(const base::Status& status) {
   return kExitBadInput;
 }
 
+CLI::Option* add_dir_option(CLI::App& verb, std::string& dir, const std::string& name) {
+  return verb
+      .add_option(name, dir,
+                  "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
+      ->type_name("DIR");
+}
+
+void add_load_options(CLI::App& verb, interchange::LoadOptions& load) {
+  verb.add_option("--job", load.job, "Which job, where the input holds several")->type_name("J");
+  add_dir_option(verb, load.root);
+  verb.add_flag("--skip-bad", load.skip_bad,
+                "Count lines that cannot be read instead of stopping at the first");
+}
+
 namespace {
 
 bool is_verb(const CLI::App& app, const std::string& word) {

@@ -25,16 +25,15 @@ namespace {
 
 using base::Result;
 using base::Status;
+using interchange::LoadOptions;
 
 struct Options {
   std::string input;
+  interchange::LoadOptions load;
   std::optional<std::string> window;
-  std::string job;
-  std::string dir;  // empty: from the environment
   std::string color = "auto";
   std::optional<int> width;
   bool json = false;
-  bool skip_bad = false;
 };
 
 ColorWhen color_when(const std::string& word) {
@@ -49,16 +48,11 @@ struct Input {
 };
 
 Result<Input> choose_input(const Options& options) {
-  const Result<std::string> root =
-      options.dir.empty() ? base::jobs_root() : Result<std::string>(options.dir);
+  const LoadOptions& load = options.load;
   if (!options.input.empty()) {
-    Input in{options.input, options.input, ""};
-    if (root.ok() && base::is_job_name(in.name)) {
-      const std::string folder = base::job_dir(root.value(), in.name);
-      if (::access(folder.c_str(), F_OK) == 0) in.path = folder;
-    }
-    return in;
+    return Input{options.input, place_of(options.input, load.root), ""};
   }
+  const Result<std::string> root = base::jobs_root(load.root);
   if (!root.ok()) return root.status();
   const std::vector<std::string> jobs = interchange::recent_jobs(root.value());
   if (jobs.empty()) {
@@ -66,9 +60,9 @@ Result<Input> choose_input(const Options& options) {
         "no job under {} yet; start one with `headway run train.py`, or name a file or folder",
         root.value()));
   }
-  const std::string name = options.job.empty() ? jobs.front() : options.job;
+  const std::string name = load.job.empty() ? jobs.front() : load.job;
   return Input{name, base::job_dir(root.value(), name),
-               options.job.empty() ? "the most recent in " + root.value() : ""};
+               load.job.empty() ? "the most recent in " + root.value() : ""};
 }
 
 // False when the text could not be written: a full disk must not look like a report.
@@ -86,8 +80,7 @@ Result<std::string> make_text(const Options& options) {
   }
   auto input = choose_input(options);
   if (!input.ok()) return input.status();
-  auto streams = interchange::load_job(
-      input->name, {.root = options.dir, .job = options.job, .skip_bad = options.skip_bad});
+  auto streams = interchange::load_job(input->name, options.load);
   if (!streams.ok()) return streams.status();
 
   const std::string folder = folder_of_job(input->path, streams->job);
@@ -128,13 +121,7 @@ void add_report(CLI::App& app, int& exit_code) {
                    "Only this part: 0..60, 10m..1h30m, -1h.., "
                    "2026-11-15T21:40:00Z..2026-11-15T22:00:00Z")
       ->type_name("A..B");
-  verb->add_option("--job", options->job, "Which job, where the input holds several")
-      ->type_name("J");
-  verb->add_option("--dir", options->dir,
-                   "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
-      ->type_name("DIR");
-  verb->add_flag("--skip-bad", options->skip_bad,
-                 "Count lines that cannot be read instead of stopping at the first");
+  add_load_options(*verb, options->load);
   verb->add_option("--width", options->width, "Columns (default: the terminal's, else 100)")
       ->check(CLI::Range(width_min, width_max))
       ->type_name("N");

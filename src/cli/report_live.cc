@@ -99,6 +99,15 @@ bool job_is_alive(const std::string& folder) {
   return false;
 }
 
+std::string place_of(const std::string& input, const std::string& dir) {
+  const auto root = base::jobs_root(dir);
+  if (root.ok() && base::is_job_name(input)) {
+    std::string folder = base::job_dir(root.value(), input);
+    if (::access(folder.c_str(), F_OK) == 0) return folder;
+  }
+  return input;
+}
+
 std::string folder_of_job(const std::string& path, const std::string& job) {
   if (path == "-" || !base::is_job_name(job)) return "";
   std::error_code error;

@@ -25,6 +25,10 @@ inline constexpr std::string_view kAgentLock = "agent.lock";
 // tell.
 [[nodiscard]] std::string folder_of_job(const std::string& path, const std::string& job);
 
+// Where to look for it: the folder of a job that was named, else the input itself. `dir` is that of
+// all jobs; empty: from the environment.
+[[nodiscard]] std::string place_of(const std::string& input, const std::string& dir);
+
 // True when the streams reach the newest attempt in the folder: the one a living agent works on.
 [[nodiscard]] bool has_newest_attempt(const event::JobStreams& streams, const std::string& folder);
 

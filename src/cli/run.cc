@@ -117,8 +117,7 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")
       ->expected(1)
       ->take_all();
-  run->add_option("--dir", options.dir,
-                  "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)");
+  add_dir_option(*run, options.dir);
   run->add_flag("-m,--module", parsed->module, "SCRIPT is a module's name, as with python -m");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing of our own but warnings");
   run->footer(kFooter);

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 
 #include "base/status.h"
+#include "interchange/job_input.h"
 
 namespace headway::cli {
 
@@ -27,6 +29,11 @@ void add_doctor(CLI::App& app, int& exit_code);
 // Takes the command of `headway run` (script or program, and its arguments) out of the parser's
 // sight and keeps it for the verb. Returns how many of `argv` are left to parse.
 int split_run_command(const CLI::App& app, int argc, char** argv);
+
+// --dir, as every verb that has it says it. `name` may hold other names for it.
+CLI::Option* add_dir_option(CLI::App& verb, std::string& dir, const std::string& name = "--dir");
+// --job, --dir and --skip-bad: how a job is found and read.
+void add_load_options(CLI::App& verb, interchange::LoadOptions& load);
 
 // Prints "headway: MESSAGE" on stderr and returns kExitBadInput.
 int fail(const base::Status& status);

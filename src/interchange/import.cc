@@ -258,11 +258,9 @@ std::optional<Format> detect_format(std::string_view head) {
 Result<ImportSummary> import_files(const std::vector<std::string>& paths,
                                    const ImportOptions& given) {
   ImportOptions options = given;
-  if (options.root.empty()) {
-    auto root = base::jobs_root();
-    if (!root.ok()) return root.status();
-    options.root = std::move(*root);
-  }
+  auto root = base::jobs_root(options.root);
+  if (!root.ok()) return root.status();
+  options.root = std::move(*root);
   Importer importer(options);
   for (const std::string& path : paths) {
     if (Status status = importer.take(path); !status.ok()) return status;

@@ -113,10 +113,7 @@ Result<Place> locate(const std::string& name, const LoadOptions& options) {
   if (name.empty()) return Status::invalid("no job, file or folder was named");
   std::string root = options.root;
   if (name.find('/') == std::string::npos && name != "." && name != "..") {
-    if (root.empty()) {
-      auto found = base::jobs_root();
-      if (found.ok()) root = std::move(*found);
-    }
+    if (auto found = base::jobs_root(root); found.ok()) root = std::move(*found);
     if (!root.empty() && base::is_job_name(name) && is_folder(base::job_dir(root, name))) {
       return Place{base::job_dir(root, name), name};
     }

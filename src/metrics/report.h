@@ -73,7 +73,7 @@ struct Coverage {
 struct Report {
   std::string job;
   bool running = false;
-  std::string state;  // of report_view.h's states; empty where nobody knows if the launcher lives
+  std::string state;  // running, restarting, finished, failed, unended; empty: nobody has looked
   std::int64_t begin_ns = 0, end_ns = 0;  // of the wall or the window, real-time ns
   std::int64_t wall_ns = 0, queued_ns = 0;
   double ett_pct = 0, idleness_pct = 0, failure_pct = 0;
