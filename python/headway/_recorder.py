@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from typing import Any
 
 IMPORTS = 1
@@ -33,9 +34,11 @@ MARKS = {
     "job_end": 9,
 }
 ORIGIN_USER = 3
+ORIGIN_UNKNOWN = 4
 STAGED = 1
 DURABLE = 2
 RANK_UNKNOWN = 0xFFFFFFFF
+RANK_AGENT = 0xFFFFFFFF
 
 
 class _NullPhase:
@@ -93,10 +96,16 @@ def _nothing(*_: object) -> int:
     return 0
 
 
+load_error = ""  # why `core` is the stand-in
+
+
 def _load() -> Any:
+    global load_error
     try:
         compiled = importlib.import_module("headway._core")
-    except Exception:  # a missing or foreign binary must not stop a trainer
+    except Exception as error:  # a missing or foreign binary must not stop a trainer
+        python = ".".join(map(str, sys.version_info[:2]))
+        load_error = f"no recorder for Python {python} ({error})"
         return _NullCore()
     # Python from 3.12 on warns of a fork in a process with several threads; not because of ours.
     os.register_at_fork(before=compiled.pause, after_in_parent=compiled.resume)

@@ -8,8 +8,9 @@ namespace headway::agent {
 namespace {
 
 // Left over from a run around this one; they would name the wrong job.
-constexpr std::string_view kInherited[] = {"HEADWAY_DIR",    "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
-                                           "HEADWAY_ANCHOR", "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID"};
+constexpr std::string_view kInherited[] = {"HEADWAY_DIR",     "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
+                                           "HEADWAY_ANCHOR",  "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
+                                           "HEADWAY_RESTARTS"};
 
 void set(Environment& environment, std::string_view name, std::string value) {
   environment.insert_or_assign(std::string(name), std::move(value));
@@ -49,6 +50,9 @@ void add_measurement(Environment& environment, const Measurement& measurement) {
   set(environment, "HEADWAY_DIR", measurement.dir);
   set(environment, "HEADWAY_JOB", measurement.job);
   set(environment, "HEADWAY_ATTEMPT", fmt::to_string(measurement.attempt));
+  // What a launcher inside adds to this count is restarts that we do not make.
+  const std::string* restarts = find_variable(environment, "TORCHELASTIC_RESTART_COUNT");
+  set(environment, "HEADWAY_RESTARTS", restarts != nullptr ? *restarts : "0");
   if (!measurement.anchor.empty()) set(environment, "HEADWAY_ANCHOR", measurement.anchor);
   if (measurement.tsc_hz != 0) {
     set(environment, "HEADWAY_TSC_HZ", fmt::to_string(measurement.tsc_hz));

@@ -71,11 +71,20 @@ TEST(ProcessEnvironment, AProgramIsOnlyMeasured) {
   const Measurement measured = measurement();
   const Environment base = {{"HEADWAY_RANK_PID", "77"}, {"HEADWAY_JOB", "outer"}};
   const Environment env = process_environment(base, nullptr, &measured, false);
-  const Environment want = {
-      {"HEADWAY_DIR", "/jobs"},         {"HEADWAY_JOB", "job"},
-      {"HEADWAY_ATTEMPT", "65537"},     {"HEADWAY_ANCHOR", "ab:1:2"},
-      {"HEADWAY_TSC_HZ", "3000000000"}, {"PYTHONPATH", "/p/headway/_hook:/p"}};
+  const Environment want = {{"HEADWAY_DIR", "/jobs"},         {"HEADWAY_JOB", "job"},
+                            {"HEADWAY_ATTEMPT", "65537"},     {"HEADWAY_ANCHOR", "ab:1:2"},
+                            {"HEADWAY_TSC_HZ", "3000000000"}, {"PYTHONPATH", "/p/headway/_hook:/p"},
+                            {"HEADWAY_RESTARTS", "0"}};
   EXPECT_EQ(env, want) << "no rank, and nothing of the run around it";
+}
+
+TEST(ProcessEnvironment, SaysWhichRestartsTheAttemptStandsFor) {
+  const Measurement measured = measurement();
+  const RankIdentity id = identity(1, 4);
+  const Environment rank = process_environment({}, &id, &measured, true);
+  EXPECT_EQ(rank.at("HEADWAY_RESTARTS"), rank.at("TORCHELASTIC_RESTART_COUNT"));
+  const Environment inside = {{"TORCHELASTIC_RESTART_COUNT", "4"}, {"HEADWAY_RESTARTS", "1"}};
+  EXPECT_EQ(process_environment(inside, nullptr, &measured, false).at("HEADWAY_RESTARTS"), "4");
 }
 
 TEST(ReadEnvironment, TakesTheFirstOfTwoAndSkipsWhatIsNone) {

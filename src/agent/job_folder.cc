@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -120,8 +121,17 @@ base::Result<JobFolder> JobFolder::open(const std::string& root, const RunOption
   return Status::io(fmt::format("{}/{}: no free name after {} tries", root, name, kNameTriesMax));
 }
 
+AttemptId JobFolder::newest_attempt(AttemptId from) const {
+  AttemptId newest = from;
+  for (const std::uint64_t id : attempts_in(path())) {
+    if (id / kLaunchesPerAllocation != from.allocation) continue;
+    newest.launch = std::max(newest.launch, id % kLaunchesPerAllocation);
+  }
+  return newest;
+}
+
 base::Result<std::string> JobFolder::make_attempt(AttemptId id) const {
-  std::string attempt = base::attempt_dir(root_, job_, id.value());
+  std::string attempt = attempt_path(id);
   if (::mkdir(attempt.c_str(), 0755) != 0) {
     return Status::io(fmt::format("{}: {}", attempt, std::strerror(errno)));
   }

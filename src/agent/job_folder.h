@@ -25,6 +25,12 @@ class JobFolder {
   [[nodiscard]] const std::string& job() const { return job_; }
   [[nodiscard]] const std::string& root() const { return root_; }
   [[nodiscard]] AttemptId first_attempt() const { return first_; }
+  // `from`, or a later attempt of the same allocation: a launcher that we run may have restarted
+  // its ranks, and they made folders of their own.
+  [[nodiscard]] AttemptId newest_attempt(AttemptId from) const;
+  [[nodiscard]] std::string attempt_path(AttemptId id) const {
+    return base::attempt_dir(root_, job_, id.value());
+  }
   // Makes the attempt's folder and returns its path.
   [[nodiscard]] base::Result<std::string> make_attempt(AttemptId id) const;
 

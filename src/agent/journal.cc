@@ -48,15 +48,14 @@ void AgentJournal::mark_at_monotonic(std::uint16_t mark, std::int64_t monotonic_
 }
 
 // Without a reason: code and signal say what we saw, and why is for the rank's own journal to tell.
-void AgentJournal::failure(int rank, const RankEnd& end, int origin) {
+void AgentJournal::failure(std::uint32_t rank, const RankEnd& end, int origin) {
   if (!open_) return;
-  hw_mark_end(HW_MARK_FAILURE, end.exit_code, end.signal, origin, static_cast<std::uint32_t>(rank),
-              0);
+  hw_mark_end(HW_MARK_FAILURE, end.exit_code, end.signal, origin, rank, 0);
 }
 
-void AgentJournal::exit(int rank, const RankEnd& end, int origin) {
+void AgentJournal::exit(std::uint32_t rank, const RankEnd& end, int origin) {
   if (!open_) return;
-  hw_mark_end(HW_MARK_EXIT, end.exit_code, end.signal, origin, static_cast<std::uint32_t>(rank), 0);
+  hw_mark_end(HW_MARK_EXIT, end.exit_code, end.signal, origin, rank, 0);
 }
 
 }  // namespace headway::agent

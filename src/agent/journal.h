@@ -28,8 +28,8 @@ class AgentJournal {
   void attr(std::string_view key, std::string_view value);
   void mark(std::uint16_t mark);
   void mark_at_monotonic(std::uint16_t mark, std::int64_t monotonic_ns);
-  void failure(int rank, const RankEnd& end, int origin);
-  void exit(int rank, const RankEnd& end, int origin);
+  void failure(std::uint32_t rank, const RankEnd& end, int origin);
+  void exit(std::uint32_t rank, const RankEnd& end, int origin);
 
  private:
   bool open_ = false;

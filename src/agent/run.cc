@@ -103,9 +103,10 @@ class JobRun {
   void anchor_clock();
   Result<Outcome> run_attempt(int restarts);
   AttemptContext open_attempt(int restarts);
+  void follow_launcher();
   SpawnPlan plan_process(const AttemptContext& attempt, int rank) const;
   void tell_end(const Outcome& outcome, const Verdict& verdict, int restarts);
-  void tell_job(int attempts, int failures);
+  void tell_job(bool failed);
 
   const RunOptions& options_;
   const Environment environment_;
@@ -119,6 +120,7 @@ class JobRun {
   Signals signals_;
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured
+  AttemptId attempt_;                // whose journal is open
   std::vector<std::string> hook_;
   std::string anchor_;
   std::uint64_t tsc_hz_ = 0;
@@ -165,7 +167,8 @@ AttemptContext JobRun::open_attempt(int restarts) {
   attempt.restarts = restarts;
   if (!folder_) return attempt;
   AttemptId id = folder_->first_attempt();
-  id.launch += static_cast<std::uint64_t>(restarts);
+  if (restarts > 0) id.launch = folder_->newest_attempt(attempt_).launch + 1;
+  attempt_ = id;
   Result<std::string> dir = folder_->make_attempt(id);
   Status status = dir.status();
   if (status.ok()) {
@@ -181,6 +184,19 @@ AttemptContext JobRun::open_attempt(int restarts) {
   }
   write_opening(journal_, options_, slurm_, id, restarts == 0 ? began_ns_ : base::monotonic_ns());
   return attempt;
+}
+
+// A launcher that we run (torchrun --max-restarts) makes attempts by itself. What we have to say
+// later, of its end, belongs to the last of them.
+void JobRun::follow_launcher() {
+  if (!folder_ || options_.has_ranks()) return;
+  const AttemptId newest = folder_->newest_attempt(attempt_);
+  if (newest.launch == attempt_.launch) return;
+  attempt_ = newest;
+  journal_.close();
+  const Status status =
+      journal_.open(folder_->attempt_path(newest), folder_->job(), newest.value(), options_.nproc);
+  if (!status.ok()) console_.warn(status.message() + "; going on without it");
 }
 
 SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
@@ -217,8 +233,10 @@ Result<Outcome> JobRun::run_attempt(int restarts) {
   plan.grace_ns = options_.grace_ns;
   plan.own_process_groups = own_groups_;
   plan.under_scheduler = slurm_.has_value();
+  plan.has_ranks = options_.has_ranks();
   plan.dir = attempt.dir;
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
+  plan.before_mark = [this] { follow_launcher(); };
   Result<Outcome> outcome = Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
   if (!outcome.ok()) {
     // Nothing ran: the job's record must not look like a clean end.
@@ -240,8 +258,10 @@ void JobRun::tell_end(const Outcome& outcome, const Verdict& verdict, int restar
   console_.note(text);
 }
 
-void JobRun::tell_job(int attempts, int failures) {
+void JobRun::tell_job(bool failed) {
   if (!folder_) return;
+  const std::uint64_t attempts = attempt_.launch - folder_->first_attempt().launch + 1;
+  const std::uint64_t failures = attempts - 1 + (failed ? 1 : 0);
   // A line to paste: the folder is named if it was named to us.
   const std::string where = options_.dir.empty() ? "" : fmt::format(" --dir '{}'", options_.dir);
   console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway report {}{}",
@@ -256,7 +276,6 @@ int JobRun::run() {
   if (!status.ok()) return fail_with(kExitAgentFault, status.message());
   status = open_folder();
   if (!status.ok()) return fail_with(kExitUsage, status.message());
-  int failures = 0;
   for (int restarts = 0;; ++restarts) {
     HW_CHECK(restarts <= options_.restarts_max);
     const Result<Outcome> outcome = run_attempt(restarts);
@@ -268,12 +287,11 @@ int JobRun::run() {
     }
     const Verdict verdict =
         judge(outcome.value(), restarts, options_.restarts_max, slurm_.has_value());
-    if (outcome.value().failed()) ++failures;
     if (verdict.job_ends) journal_.mark(HW_MARK_JOB_END);
     journal_.close();
     tell_end(outcome.value(), verdict, restarts);
     if (verdict.restart) continue;
-    tell_job(restarts + 1, failures);
+    tell_job(outcome.value().failed());
     return verdict.exit_code;
   }
 }

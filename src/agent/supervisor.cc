@@ -148,11 +148,13 @@ void Supervisor::end_rank(int index, const RankEnd& end) {
   const int signal = policy_.on_rank_end(index, end, base::monotonic_ns());
   const Outcome& outcome = policy_.outcome();
   const int origin = end.clean() ? HW_ORIGIN_NONE : failure_origin(outcome, plan_.under_scheduler);
+  const std::uint32_t who = plan_.has_ranks ? static_cast<std::uint32_t>(index) : HW_RANK_UNKNOWN;
+  plan_.before_mark();
   if (outcome.failed() && !failure_recorded_) {
     failure_recorded_ = true;
-    journal_.failure(index, end, origin);
+    journal_.failure(who, end, origin);
   }
-  journal_.exit(index, end, origin);
+  journal_.exit(who, end, origin);
   if (rank.child.pidfd.valid()) {
     unwatch(rank.child.pidfd.get());
     rank.child.pidfd.reset();
@@ -173,7 +175,10 @@ void Supervisor::on_signals() {
       pass_stop_to_terminal();
       continue;
     }
-    if (signal->number == SIGTERM) journal_.mark(HW_MARK_PREEMPT_NOTICE);
+    if (signal->number == SIGTERM) {
+      plan_.before_mark();
+      journal_.mark(HW_MARK_PREEMPT_NOTICE);
+    }
     const bool delivered = signal->from_terminal && !plan_.own_process_groups;
     send_to_live(policy_.on_signal(signal->number, delivered, base::monotonic_ns()));
   }

@@ -25,8 +25,10 @@ struct AttemptPlan {
   std::int64_t grace_ns = 0;
   bool own_process_groups = true;  // false: the one rank shares our terminal and our group
   bool under_scheduler = false;
-  std::string dir;  // the attempt's folder, for logs; empty: none are kept
+  bool has_ranks = true;  // false: one program, perhaps a launcher of ranks
+  std::string dir;        // the attempt's folder, for logs; empty: none are kept
   std::function<SpawnPlan(int rank)> process;
+  std::function<void()> before_mark;  // is the journal still the one of the attempt that runs?
 };
 
 class Supervisor {

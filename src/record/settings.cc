@@ -81,6 +81,15 @@ std::string own_host() {
   return name.data();
 }
 
+// A launcher inside `headway run` may restart its ranks by itself: each such restart is an attempt
+// of its own. HEADWAY_RESTARTS is the count that HEADWAY_ATTEMPT stands for.
+std::uint64_t restarted_attempt(std::uint64_t attempt, std::uint64_t restarts) {
+  std::uint64_t counted = restarts;
+  if (!env_number("HEADWAY_RESTARTS", counted) || counted >= restarts) return attempt;
+  const std::uint64_t left = kLaunchesPerAllocation - 1 - attempt % kLaunchesPerAllocation;
+  return attempt + std::min(restarts - counted, left);
+}
+
 int from_environment(Settings& s) {
   if (!env_number("RANK", s.rank) || !env_number("LOCAL_RANK", s.local_rank) ||
       !env_number("WORLD_SIZE", s.world_size) ||
@@ -92,13 +101,14 @@ int from_environment(Settings& s) {
   const char* job = env("HEADWAY_JOB");
   const bool has_attempt = env("HEADWAY_ATTEMPT") != nullptr;
   if (!env_number("HEADWAY_ATTEMPT", s.attempt)) return EINVAL;
+  std::uint64_t restarts = 0;
+  if (!env_number("TORCHELASTIC_RESTART_COUNT", restarts)) restarts = 0;
   if (job != nullptr && has_attempt) {
     s.job = job;
+    s.attempt = restarted_attempt(s.attempt, restarts);
     return 0;
   }
   const Adhoc adhoc(is_rank);
-  std::uint64_t restarts = 0;
-  if (!env_number("TORCHELASTIC_RESTART_COUNT", restarts)) restarts = 0;
   const std::uint64_t launch = std::min(1 + restarts, kLaunchesPerAllocation - 1);
   s.job = job != nullptr ? std::string(job) : adhoc.job();
   // A job that has a name but no attempt: the start's second stands for the allocation, which is

@@ -14,7 +14,7 @@ namespace {
 
 // The environment with only these variables of ours, put back afterwards by the next one.
 int resolve(const std::vector<std::pair<const char*, const char*>>& variables, Settings& settings) {
-  for (const char* name : {"HEADWAY_DIR", "HEADWAY_JOB", "HEADWAY_ATTEMPT",
+  for (const char* name : {"HEADWAY_DIR", "HEADWAY_JOB", "HEADWAY_ATTEMPT", "HEADWAY_RESTARTS",
                            "HEADWAY_JOURNAL_MAX_BYTES", "HEADWAY_DISABLE", "RANK", "LOCAL_RANK",
                            "WORLD_SIZE", "TORCHELASTIC_RESTART_COUNT", "XDG_STATE_HOME"}) {
     ::unsetenv(name);
@@ -42,6 +42,26 @@ TEST(Settings, UnderHeadwayRun) {
   EXPECT_EQ(s.world_size, 16u);
   EXPECT_EQ(s.max_bytes, 1000000u);
   EXPECT_FALSE(s.host.empty());
+}
+
+TEST(Settings, ARestartThatALauncherInsideMadeIsAnAttemptOfItsOwn) {
+  const auto attempt = [](const char* started, const char* counted, const char* restarts) {
+    Settings s;
+    EXPECT_EQ(resolve({{"HEADWAY_DIR", "/r"},
+                       {"HEADWAY_JOB", "j"},
+                       {"HEADWAY_ATTEMPT", started},
+                       {"HEADWAY_RESTARTS", counted},
+                       {"TORCHELASTIC_RESTART_COUNT", restarts}},
+                      s),
+              0);
+    return s.attempt;
+  };
+  EXPECT_EQ(attempt("65537", "0", "2"), 65539u);
+  EXPECT_EQ(attempt("65538", "1", "1"), 65538u) << "one that the agent itself counted";
+  EXPECT_EQ(attempt("65538", "3", "1"), 65538u);
+  EXPECT_EQ(attempt("65538", "x", "1"), 65538u);
+  EXPECT_EQ(attempt("65538", "0", "99999999"), 131071u) << "never into the next allocation";
+  EXPECT_EQ(attempt("2", "", "1"), 2u) << "not said what the attempt stands for";
 }
 
 TEST(Settings, AloneAProcessIsAJobOfItsOwn) {

@@ -1,9 +1,13 @@
 #include "timeline/attempt_end.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace headway::timeline {
 namespace {
+
+// From a rank's death to its launcher's word of it; torchrun looks ten times a second.
+constexpr std::int64_t echo_max_ns = 5'000'000'000;
 
 bool bad(const EndMark& exit) {
   return exit.info.exit_code != 0 || exit.info.signal != 0 || exit.info.origin != HW_ORIGIN_NONE;
@@ -12,6 +16,23 @@ bool bad(const EndMark& exit) {
 bool earlier(const EndMark& a, const EndMark& b) {
   if (a.t_ns != b.t_ns) return a.t_ns < b.t_ns;
   return a.info.rank < b.info.rank;
+}
+
+// A rank that is killed cannot say so: its launcher does, some time later. Exceptions of other
+// ranks in between are about the peer that they lost. SIGABRT is no such death: it is how torch's
+// own threads end a process that has lost its peers.
+const EndMark& behind_echo(const EndMark& first, const Facts& facts) {
+  if (first.from_agent) return first;
+  const auto has_own_word = [&](std::uint32_t rank) {
+    return std::any_of(facts.failures.begin(), facts.failures.end(),
+                       [rank](const EndMark& m) { return !m.from_agent && m.info.rank == rank; });
+  };
+  for (const EndMark& f : facts.failures) {
+    const bool killed = f.from_agent && f.info.signal != 0 && f.info.signal != SIGABRT;
+    if (!killed || f.t_ns - first.t_ns > echo_max_ns) continue;
+    return has_own_word(f.info.rank) ? first : f;
+  }
+  return first;
 }
 
 // The first failure names the time and, where it is known, the rank. Whoever knows more adds it:
@@ -27,16 +48,18 @@ std::optional<Failure> first_failure(const Facts& facts) {
     }
   }
   if (first == nullptr) return std::nullopt;
-  Failure out{first->t_ns, first->info};
+  Failure out{first->t_ns, behind_echo(*first, facts).info};
   const auto learn = [&](const EndMark& m) {
-    const bool same_rank = m.info.rank == out.info.rank || m.info.rank == HW_RANK_UNKNOWN;
+    const bool same_rank = m.info.rank == out.info.rank || m.info.rank == HW_RANK_UNKNOWN ||
+                           out.info.rank == HW_RANK_UNKNOWN;
     if (out.info.rank == HW_RANK_UNKNOWN) out.info.rank = m.info.rank;
+    if (!same_rank) return;  // its own story, of the same failure or of what followed from it
     if ((out.info.origin == HW_ORIGIN_NONE || out.info.origin == HW_ORIGIN_UNKNOWN) &&
         m.info.origin != HW_ORIGIN_NONE && m.info.origin != HW_ORIGIN_UNKNOWN) {
       out.info.origin = m.info.origin;
     }
     if (out.info.reason == 0) out.info.reason = m.info.reason;
-    if (same_rank && out.info.exit_code == 0 && out.info.signal == 0) {
+    if (out.info.exit_code == 0 && out.info.signal == 0) {
       out.info.exit_code = m.info.exit_code;
       out.info.signal = m.info.signal;
     }

@@ -1,6 +1,10 @@
 // One attempt, one rank: the rules of the partition, each with the smallest story that shows it.
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <utility>
+#include <vector>
+
 #include "timeline/test_stream.h"
 
 namespace headway::timeline {
@@ -131,6 +135,43 @@ TEST(Attempt, AStepCutOffByAFailureIsInterruptedAndTearDownIsDown) {
   EXPECT_EQ(job.attempts[0].failure->t_ns, sec(12.5));
   EXPECT_EQ(job.attempts[0].failure->info.origin, HW_ORIGIN_UNKNOWN);
   EXPECT_EQ(job.attempts[0].failure->info.exit_code, 1);
+}
+
+// Rank 0 loses its peer and says so before the launcher has noticed that rank 1 was killed.
+Story two_ranks_one_lost(event::EndInfo launchers, double noticed) {
+  Story story;
+  for (const std::uint32_t rank : {0u, 1u}) {
+    story.as(1, rank).mark(0, HW_MARK_TRAINER_START).step(1, 2, 1);
+  }
+  const event::NameId reason = story.names().intern("RuntimeError: Connection reset by peer");
+  story.as(1, 0).fail(2.4, {.exit_code = 1, .origin = HW_ORIGIN_USER, .rank = 0, .reason = reason});
+  story.as(1, event::kAgentRank).mark(0, HW_MARK_LAUNCHER_START).fail(noticed, launchers);
+  return story;
+}
+
+TEST(Attempt, WhoWasKilledIsNamedNotThePeerThatLostIt) {
+  const JobResult job = two_ranks_one_lost({.signal = SIGKILL, .rank = 1}, 2.5).tell();
+  ASSERT_TRUE(job.attempts[0].failure.has_value());
+  const Failure& failure = *job.attempts[0].failure;
+  EXPECT_EQ(failure.info.rank, 1u);
+  EXPECT_EQ(failure.info.signal, SIGKILL);
+  EXPECT_EQ(failure.info.reason, 0) << "the peer's story";
+  EXPECT_EQ(failure.info.origin, HW_ORIGIN_UNKNOWN) << "not the script's fault";
+  EXPECT_EQ(failure.t_ns, sec(2.4)) << "the first sign of it";
+}
+
+TEST(Attempt, AnExceptionIsNamedWhereTheOthersDeathDoesNotExplainIt) {
+  for (const auto& [launchers, noticed] :
+       std::vector<std::pair<event::EndInfo, double>>{{{.exit_code = 1, .rank = 1}, 2.5},
+                                                      {{.signal = SIGABRT, .rank = 1}, 2.5},
+                                                      {{.signal = SIGTERM, .rank = 0}, 2.5},
+                                                      {{.signal = SIGKILL, .rank = 1}, 30}}) {
+    const JobResult job = two_ranks_one_lost(launchers, noticed).tell();
+    ASSERT_TRUE(job.attempts[0].failure.has_value());
+    EXPECT_EQ(job.attempts[0].failure->info.rank, 0u);
+    EXPECT_EQ(job.attempts[0].failure->info.exit_code, 1);
+    EXPECT_NE(job.attempts[0].failure->info.reason, 0);
+  }
 }
 
 TEST(Attempt, AFailureInStartUpChargesTheStageItHappenedIn) {

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
-from launching import ROOT, Launcher
+from launching import PACKAGE, ROOT, Launcher
 from test_hook_stages import UNMODIFIED
 
 INSPECT = """
@@ -166,6 +167,21 @@ def test_a_torch_without_the_expected_parts_is_one_line(launch: Launcher) -> Non
     assert (result.code, result.out) == (0, "done\n")
     (line,) = result.err.splitlines()
     assert line.startswith("headway: torch 9.9: ") and "; not measuring steps" in line
+
+
+def test_a_recorder_that_cannot_be_loaded_is_one_line(launch: Launcher) -> None:
+    """As for a Python of another version than the package was built for."""
+    package = launch.folder / "package"
+    shutil.copytree(PACKAGE / "headway", package / "headway")
+    for file in (package / "headway").glob("_core*"):
+        file.unlink()
+    env = {"PYTHONPATH": f"{package / 'headway' / '_hook'}:{package}"}
+    quiet = launch.run(launch.script("print('done')\n"), env=env)
+    assert (quiet.code, quiet.out, quiet.err) == (0, "done\n", "")
+    result = launch.run(launch.script("import torch\nprint('done')\n"), env=env)
+    assert (result.code, result.out) == (0, "done\n")
+    (line,) = result.err.splitlines()
+    assert line.startswith("headway: no recorder for Python 3.") and "not measuring" in line
 
 
 def test_torchrun_itself_is_no_rank(launch: Launcher) -> None:

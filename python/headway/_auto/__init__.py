@@ -10,6 +10,7 @@
     saves         torch.save/load and DCP, and the position they carry (position)
     device        when the accelerator finished a step
     failure       the uncaught exception
+    elastic       torchrun's own restarts, in torchrun's process
     session       what they share; writes lane 0 in order
 
 Each part holds to: never change the script's results, output or exit code; on a fault of our own,
@@ -19,8 +20,9 @@ one line on stderr and no further measuring.
 from __future__ import annotations
 
 
-def start() -> None:
-    """Called by sitecustomize, before the script. Costs a few microseconds until torch comes."""
+def start() -> str:
+    """Called by sitecustomize, before the script. Costs a few microseconds until torch comes.
+    Returns why nothing can be measured, or ''."""
     from headway._auto import claim
 
-    claim.arm()
+    return claim.arm()

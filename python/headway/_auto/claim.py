@@ -4,7 +4,7 @@ A process claims its rank when it imports torch, calls headway.init(), or dies o
 Until then it only watches, so that shells' helpers, `pip` or a launcher written in Python cost
 microseconds and leave no journal. The claim is HEADWAY_RANK_PID: children that inherit it are not
 ranks. Launchers that import torch themselves (torchrun and the like) never claim; their workers,
-which do not inherit a claim, do.
+which do not inherit a claim, do. What a launcher knows of them, `elastic` records.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 import time
 
 from headway import _recorder as rec
-from headway._auto import failure, post_import
+from headway._auto import elastic, failure, post_import
 from headway._auto.session import session
 from headway._auto.stages import stages
 from headway._recorder import core
@@ -66,12 +66,15 @@ def process_start_monotonic_ns() -> int:
 _armed_pid = 0
 
 
-def arm() -> None:
-    """Waits for the process to prove itself a rank."""
+def arm() -> str:
+    """Waits for the process to prove itself a rank. Returns why it cannot, or ''."""
     global _armed_pid
     _armed_pid = os.getpid()
-    if type(core).__name__ == "_NullCore" or is_launcher(sys.orig_argv):
-        return
+    if rec.load_error:
+        return rec.load_error
+    if is_launcher(sys.orig_argv):
+        elastic.arm()
+        return ""
     core.hook_thread()
     core.hook_report(session.callback_failed)
     core.hook_enable(True)
@@ -81,6 +84,7 @@ def arm() -> None:
     post_import.before("torch", claim)
     post_import.after("torch", _patch_torch)
     atexit.register(_at_exit)
+    return ""
 
 
 def claim() -> bool:

@@ -1,7 +1,8 @@
 """Runs before a trainer's script, when `headway run` has put this folder on PYTHONPATH.
 
 It takes itself out of sys.path, runs the sitecustomize that it stands in front of, and hands over
-to headway._auto unless this process cannot be a rank. Nothing here may fail or print.
+to headway._auto unless this process cannot be a rank. Nothing here may fail; where the hook itself
+cannot be loaded, one line says so when torch comes, which is when somebody would miss it.
 """
 
 import os
@@ -52,12 +53,30 @@ def _may_be_rank() -> bool:
     return environ.get("HEADWAY_RANK_PID") in (None, "", str(os.getpid()))
 
 
+class _Warner:
+    """A finder that finds nothing and sees torch being looked for."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "torch":
+            sys.meta_path.remove(self)  # type: ignore[arg-type]
+            line = f"headway: {self.reason}; not measuring this process"
+            try:
+                print(line, file=sys.stderr, flush=True)
+            except Exception:
+                pass
+
+
 _leave_path(_own_folder())
 if _may_be_rank():
     try:
         from headway import _auto
 
-        _auto.start()
-    except Exception:
-        pass
+        problem = _auto.start()
+    except Exception as error:
+        problem = f"the hook cannot be loaded: {type(error).__name__}: {error}"
+    if problem:
+        sys.meta_path.insert(0, _Warner(problem))  # type: ignore[arg-type]
 _run_shadowed()
