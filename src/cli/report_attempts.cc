@@ -179,12 +179,19 @@ Columns attempt_columns(const Report& r, const std::vector<std::size_t>& shown,
 
 void add_gap(Page& page, const Report& r, std::size_t before, std::size_t after) {
   const Style& style = page.style();
-  const std::int64_t queued_ns = r.attempts[after].begin_ns - r.attempts[before].end_ns;
   if (after > before + 1) {
     page.add(fmt::format("  ... {} attempts between are not shown", after - before - 1), Ink::dim);
-  } else if (queued_ns > 0) {
-    page.add(fmt::format("  ... {} queued", human_duration(queued_ns, style)), Ink::dim);
+    return;
   }
+  const std::int64_t queued_ns = r.attempts[after].queued_before_ns;
+  const std::int64_t away_ns = r.attempts[after].begin_ns - r.attempts[before].end_ns - queued_ns;
+  std::string text;
+  if (away_ns >= between_runs_shown_min_ns)
+    text = fmt::format(" {} between two runs", human_duration(away_ns, style));
+  if (queued_ns > 0) {
+    text += fmt::format("{} {} queued", text.empty() ? "" : ",", human_duration(queued_ns, style));
+  }
+  if (!text.empty()) page.add("  ..." + text, Ink::dim);
 }
 
 std::string failure_what(const FailureRow& f, const Style& style) {

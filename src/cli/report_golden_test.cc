@@ -124,7 +124,7 @@ TEST(GoldenWindows, TouchingOnesSumToTheWhole) {
     const metrics::Report whole = view_of({input, ""}).report;
     for (const auto& cuts : kCuts) {
       timeline::Sums sums;
-      std::int64_t wall = 0, queued = 0, failure = 0;
+      std::int64_t wall = 0, queued = 0, between = 0, failure = 0;
       std::uint64_t steps = 0, failures = 0;
       for (const char* window : cuts) {
         auto streams = interchange::load_job(golden(std::string(input) + ".jsonl"), {});
@@ -134,12 +134,14 @@ TEST(GoldenWindows, TouchingOnesSumToTheWhole) {
         sums += view->report.sums;
         wall += view->report.wall_ns;
         queued += view->report.queued_ns;
+        between += view->report.between_runs_ns;
         failure += view->report.failure_ns;
         steps += view->report.steps;
         failures += view->report.failures + view->report.user_errors + view->report.preemptions;
       }
       EXPECT_EQ(wall, whole.wall_ns) << input << " " << cuts[1];
       EXPECT_EQ(queued, whole.queued_ns) << input << " " << cuts[1];
+      EXPECT_EQ(between, whole.between_runs_ns) << input << " " << cuts[1];
       EXPECT_EQ(failure, whole.failure_ns) << input << " " << cuts[1];
       EXPECT_EQ(steps, whole.steps) << input << " " << cuts[1];
       EXPECT_EQ(failures, whole.failures + whole.user_errors + whole.preemptions) << input;

@@ -10,6 +10,9 @@
 
 namespace headway::cli {
 
+// A scheduler takes a moment from an exit to the request for the next run; nobody wants to read it.
+inline constexpr std::int64_t between_runs_shown_min_ns = 10'000'000'000;
+
 inline constexpr std::size_t rows_shown_max =
     12;  // attempts or failures; beyond, the first and last
 inline constexpr std::size_t rows_at_ends = 3;

@@ -47,6 +47,9 @@ void add_title(Page& page, const Report& r, const TextOptions& options) {
   if (!options.windowed) {
     line.add(dot).add(human_duration(r.wall_ns, style), Ink::strong).add(" wall");
     if (r.queued_ns > 0) line.add(fmt::format(" + {} queued", human_duration(r.queued_ns, style)));
+    if (r.between_runs_ns >= between_runs_shown_min_ns) {
+      line.add(fmt::format(" + {} between runs", human_duration(r.between_runs_ns, style)));
+    }
   }
   const std::uint32_t ranks = std::max(r.coverage.ranks_reporting, r.coverage.ranks_expected);
   if (ranks > 1) line.add(dot).add(human_count(ranks)).add(" ranks");

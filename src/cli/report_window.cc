@@ -194,9 +194,9 @@ Result<WindowText> parse_window(std::string_view text) {
 Result<metrics::Window> resolve_window(const WindowText& window, const timeline::JobResult& job) {
   std::int64_t first = job.ledger.begin_ns();
   std::int64_t last = job.ledger.end_ns();
-  for (const auto& [t0, t1] : job.queued) {
-    first = std::min(first, t0);
-    last = std::max(last, t1);
+  for (const timeline::Outside& outside : job.outside) {
+    first = std::min(first, outside.t0_ns);
+    last = std::max(last, outside.t1_ns);
   }
   const metrics::Window out{place(window.a, first, job), place(window.b, last + 1, job)};
   if (out.from_ns >= out.to_ns) {

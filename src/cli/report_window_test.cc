@@ -88,7 +88,7 @@ timeline::JobResult job_from(std::int64_t begin_s, std::int64_t end_s) {
   piece.sums[timeline::Bucket::effective] = piece.t1_ns - piece.t0_ns;
   job.ledger.add(piece);
   job.ledger.seal();
-  job.queued = {{(begin_s - 10) * kS, begin_s * kS}};
+  job.outside = {{(begin_s - 10) * kS, begin_s * kS, true}};
   return job;
 }
 

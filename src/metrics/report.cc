@@ -93,6 +93,7 @@ AttemptRow attempt_row(const JobResult& job, std::size_t i, const event::NameTab
   row.id = a.id;
   row.begin_ns = a.launch_ns - job.down_before_ns[i];
   if (i == 0) row.begin_ns = std::min(a.launch_ns, job.ledger.begin_ns());
+  if (i > 0) row.queued_before_ns = job.outside_ns(true, job.attempts[i - 1].end_ns, row.begin_ns);
   row.end_ns = a.end_ns;
   row.outcome = outcome_name(a.outcome);
   row.sums = job.ledger.window(row.begin_ns, row.end_ns).sums;
@@ -218,11 +219,8 @@ void restrict_to(Report& r, const Window& window, const JobResult& job) {
   r.step_times = {};  // kept for the whole only
   r.unsaved_ns = 0;
   for (const FailureRow& row : r.failure_rows) r.unsaved_ns += row.unsaved_ns;
-  r.queued_ns = 0;
-  for (const auto& [t0, t1] : job.queued) {
-    r.queued_ns +=
-        std::max<std::int64_t>(0, std::min(t1, window.to_ns) - std::max(t0, window.from_ns));
-  }
+  r.queued_ns = job.outside_ns(true, window.from_ns, window.to_ns);
+  r.between_runs_ns = job.outside_ns(false, window.from_ns, window.to_ns);
   const bool started = !job.attempts.empty() && inside(job.attempts.front().launch_ns);
   if (!started) r.time_to_start_ns.reset();
 }
@@ -255,7 +253,8 @@ Report make_report(const JobResult& job, const event::JobStreams& streams,
   r.wall_ns = account.sums.total();
   r.failure_ns = account.failure_ns;
   r.steps = static_cast<std::uint64_t>(account.steps);
-  r.queued_ns = job.queued_ns;
+  r.queued_ns = job.outside_ns(true);
+  r.between_runs_ns = job.outside_ns(false);
   const Shares shares = shares_of(account);
   r.ett_pct = shares.ett_pct;
   r.idleness_pct = shares.idleness_pct;

@@ -31,8 +31,9 @@ struct AttemptRow {
   std::int64_t id = 0;
   std::int64_t begin_ns = 0;  // of its wall
   std::int64_t end_ns = 0;
-  std::string outcome;  // running, clean, failed
-  timeline::Sums sums;  // of [begin_ns, end_ns), the down time before it included
+  std::int64_t queued_before_ns = 0;  // since the attempt before
+  std::string outcome;                // running, clean, failed
+  timeline::Sums sums;                // of [begin_ns, end_ns), the down time before it included
   std::uint64_t steps = 0, replayed_steps = 0;
   std::int64_t first_step = 0, last_step = 0;
   std::optional<std::int64_t> restored_step;
@@ -75,7 +76,7 @@ struct Report {
   bool running = false;
   std::string state;  // running, restarting, finished, failed, unended; empty: nobody has looked
   std::int64_t begin_ns = 0, end_ns = 0;  // of the wall or the window, real-time ns
-  std::int64_t wall_ns = 0, queued_ns = 0;
+  std::int64_t wall_ns = 0, queued_ns = 0, between_runs_ns = 0;
   double ett_pct = 0, idleness_pct = 0, failure_pct = 0;
   std::int64_t failure_ns = 0;
   timeline::Sums sums;

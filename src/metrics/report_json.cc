@@ -154,6 +154,7 @@ std::string to_json(const Report& r) {
       {"end_ns", r.end_ns},
       {"wall_ns", r.wall_ns},
       {"queued_ns", r.queued_ns},
+      {"between_runs_ns", r.between_runs_ns},
       {"ett_pct", r.ett_pct},
       {"idleness_pct", r.idleness_pct},
       {"failure_pct", r.failure_pct},

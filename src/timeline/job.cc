@@ -59,13 +59,17 @@ class Joiner {
     std::int64_t down_ns = 0;
     if (first) {
       if (f.submitted_ns)
-        queue(std::min(std::clamp(*f.submitted_ns, -kTimeMax, kTimeMax), ready), ready);
+        stay_out(std::min(std::clamp(*f.submitted_ns, -kTimeMax, kTimeMax), ready), ready, true);
     } else {
       const bool requeued = allocation_of(attempt.id) != allocation_of(out_.attempts.back().id) ||
                             (f.resources_available_ns && *f.resources_available_ns >= end_ns_) ||
                             (f.submitted_ns && *f.submitted_ns >= end_ns_);
       if (requeued) {
-        queue(end_ns_, ready);
+        // Where nothing says when it was asked for, a scheduler had it all the time.
+        const std::int64_t asked =
+            f.submitted_ns ? std::clamp(*f.submitted_ns, end_ns_, ready) : end_ns_;
+        stay_out(end_ns_, asked, false);
+        stay_out(asked, ready, true);
       } else {
         down_ns = ready - end_ns_;
         // Nothing said when the attempt before ended: all of this is inferred.
@@ -96,10 +100,8 @@ class Joiner {
     piece.recovery = recovery;
     out_.ledger.add(piece);
   }
-  void queue(std::int64_t t0, std::int64_t t1) {
-    if (t1 <= t0) return;
-    out_.queued_ns = base::add_saturated(out_.queued_ns, t1 - t0);
-    out_.queued.emplace_back(t0, t1);
+  void stay_out(std::int64_t t0, std::int64_t t1, bool queued) {
+    if (t1 > t0) out_.outside.push_back({t0, t1, queued});
   }
   void note_missing(const Facts& f) {
     if (!f.resources_available_ns) out_.missing_marks.emplace_back("resources_available");
@@ -198,6 +200,16 @@ std::vector<AttemptResult> attribute_attempts(const event::JobStreams& job,
 }
 
 }  // namespace
+
+std::int64_t JobResult::outside_ns(bool queued, std::int64_t from_ns, std::int64_t to_ns) const {
+  std::int64_t sum = 0;
+  for (const Outside& o : outside) {
+    if (o.queued != queued) continue;
+    const std::int64_t ns = std::min(o.t1_ns, to_ns) - std::max(o.t0_ns, from_ns);
+    sum = base::add_saturated(sum, std::max<std::int64_t>(0, ns));
+  }
+  return sum;
+}
 
 JobResult join_attempts(const std::string& job, std::vector<AttemptResult> attempts, bool use_steps,
                         const event::NameTable* names) {

@@ -18,12 +18,18 @@ namespace headway::timeline {
   return attempt >> 16;
 }
 
+// Time between the first and the last event of a job in which it held no resources.
+struct Outside {
+  std::int64_t t0_ns = 0;
+  std::int64_t t1_ns = 0;
+  bool queued = true;  // it waited for them; otherwise nobody had asked
+};
+
 struct JobResult {
   std::string job;
   std::vector<AttemptResult> attempts;  // by id; their own ledgers are kept
   Ledger ledger;                        // the job's wall, sealed
-  std::int64_t queued_ns = 0;           // waiting for resources, outside the wall
-  std::vector<std::pair<std::int64_t, std::int64_t>> queued;  // its intervals
+  std::vector<Outside> outside;         // the wall; in order of time
   std::int64_t overlap_ns = 0;
   std::int64_t gap_ns = 0;
   std::int64_t unsaved_ns = 0;
@@ -35,6 +41,9 @@ struct JobResult {
   std::vector<std::string> missing_marks;  // of the first attempt, for `coverage`
   std::map<std::string, std::string> attrs;
   std::map<std::string, std::int64_t> user_spans;
+
+  [[nodiscard]] std::int64_t outside_ns(bool queued, std::int64_t from_ns = -kTimeMax,
+                                        std::int64_t to_ns = kTimeMax) const;
 };
 
 struct JobOptions {

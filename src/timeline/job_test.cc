@@ -100,12 +100,24 @@ TEST(Job, ARequeueWaitsInTheQueueOutsideTheWall) {
   s.as(65537).mark(111, HW_MARK_RESOURCES_AVAILABLE).mark(112, HW_MARK_ALLOCATED);
   s.mark(114, HW_MARK_LAUNCHER_START).steps(115, 1, 8, 5).exit(120);
   const JobResult job = s.tell();
-  EXPECT_EQ(job.queued_ns, sec(130));
+  EXPECT_EQ(job.outside_ns(true), sec(130));
   EXPECT_EQ(job.ledger.total().sums.total(), sec(11 + 9));
   EXPECT_EQ(job.ledger.total().sums[Bucket::down], 0);
   EXPECT_EQ(job.ledger.total().sums[Bucket::scheduling], sec(2));
   EXPECT_EQ(job.ledger.total().sums[Bucket::hardware_setup], sec(3));
   EXPECT_EQ(job.attempts[0].failure->info.origin, HW_ORIGIN_PREEMPTION);
+}
+
+TEST(Job, WhatLiesBeforeTheNextRequestIsNotTheQueue) {
+  Story s;
+  s.as(1).mark(0, HW_MARK_LAUNCHER_START).steps(1, 1, 1, 9).exit(10);
+  s.as(65537).mark(100, HW_MARK_SUBMITTED).mark(130, HW_MARK_RESOURCES_AVAILABLE);
+  s.mark(130, HW_MARK_LAUNCHER_START).steps(131, 1, 10, 4).exit(135);
+  const JobResult job = s.tell();
+  EXPECT_EQ(job.outside_ns(false), sec(90));
+  EXPECT_EQ(job.outside_ns(true), sec(30));
+  EXPECT_EQ(job.outside_ns(false, sec(50), sec(110)), sec(50)) << "of a window";
+  EXPECT_EQ(job.ledger.total().sums.total(), sec(15));
 }
 
 TEST(Job, AnOrderlyExitAfterAPreemptionNoticeIsAnInterruption) {
