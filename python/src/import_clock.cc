@@ -5,15 +5,19 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace headway::python {
 namespace {
 
 constexpr std::size_t packages_max = 4096;
+constexpr std::size_t late_max = 64;
+constexpr std::int64_t late_min_ns = 10'000'000;  // what is not worth a word
 
 struct OpenImport {
   std::string package;
+  std::string module;  // known late only
   std::int64_t begin_ns;
   std::int64_t inner_ns;  // spent in other packages' imports below
 };
@@ -26,6 +30,9 @@ struct ImportClock {
   std::vector<OpenImport> open;
   std::unordered_map<std::string, std::int64_t> package_ns;
   std::int64_t last_end_ns = 0;
+  bool late = false;           // the first part is over
+  std::size_t late_depth = 0;  // imports that were open then: they run the program itself
+  std::vector<std::pair<std::string, std::int64_t>> late_ns;
 };
 
 ImportClock& clock() {
@@ -39,20 +46,17 @@ std::int64_t monotonic_ns() {
   return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
 
-// "torch" for torch.nn.functional, also where it is named relatively.
-std::string package_of(PyObject* name, PyObject* globals, long level) {
+// The module's full name; of one that is named relatively, the one that names it.
+std::string module_of(PyObject* name, PyObject* globals, long level) {
   PyObject* full = name;
   if (level > 0 && globals != nullptr && PyDict_Check(globals)) {
     PyObject* from = PyDict_GetItemString(globals, "__name__");
     if (from != nullptr) full = from;
   }
   const char* text = PyUnicode_Check(full) ? PyUnicode_AsUTF8(full) : nullptr;
-  if (text == nullptr) {
-    PyErr_Clear();
-    return "";
-  }
-  const std::string_view view(text);
-  return std::string(view.substr(0, view.find('.')));
+  if (text != nullptr) return text;
+  PyErr_Clear();
+  return "";
 }
 
 bool is_imported(PyObject* name) {
@@ -67,6 +71,12 @@ void close_import(ImportClock& c) {
   c.open.pop_back();
   const std::int64_t end_ns = monotonic_ns();
   const std::int64_t total_ns = end_ns - done.begin_ns;
+  if (c.late) {
+    if (c.open.size() == c.late_depth && total_ns >= late_min_ns && c.late_ns.size() < late_max) {
+      c.late_ns.emplace_back(done.module, total_ns);
+    }
+    return;
+  }
   if (c.package_ns.size() < packages_max || c.package_ns.contains(done.package)) {
     c.package_ns[done.package] += total_ns - done.inner_ns;
   }
@@ -87,7 +97,9 @@ PyObject* timed_import(PyObject*, PyObject* const* args, Py_ssize_t count, PyObj
   const bool cached = c.open.empty() && level == 0 && args[3] == Py_None && is_imported(args[0]);
   if (cached)
     return PyObject_Vectorcall(c.original, args, static_cast<std::size_t>(count), kwnames);
-  c.open.push_back({package_of(args[0], args[1], level), monotonic_ns(), 0});
+  std::string name = module_of(args[0], args[1], level);
+  std::string package = name.substr(0, name.find('.'));
+  c.open.push_back({std::move(package), std::move(name), monotonic_ns(), 0});
   PyObject* module =
       PyObject_Vectorcall(c.original, args, static_cast<std::size_t>(count), kwnames);
   PyObject *type, *value, *traceback;
@@ -129,11 +141,16 @@ PyObject* import_clock_stop(PyObject*, PyObject*) {
 }
 
 PyObject* import_clock_depth(PyObject*, PyObject*) {
-  return PyLong_FromSize_t(clock().running ? clock().open.size() : 0);
+  const ImportClock& c = clock();
+  return PyLong_FromSize_t(c.running && !c.late ? c.open.size() : 0);
 }
 
 PyObject* import_clock_result(PyObject*, PyObject*) {
-  const ImportClock& c = clock();
+  ImportClock& c = clock();
+  if (!c.late) {
+    c.late = true;
+    c.late_depth = c.open.size();
+  }
   PyObject* packages = PyDict_New();
   if (packages == nullptr) return nullptr;
   for (const auto& [package, ns] : c.package_ns) {
@@ -149,11 +166,29 @@ PyObject* import_clock_result(PyObject*, PyObject*) {
   return Py_BuildValue("(LN)", static_cast<long long>(c.last_end_ns), packages);
 }
 
+PyObject* import_clock_late(PyObject*, PyObject*) {
+  ImportClock& c = clock();
+  PyObject* list = PyList_New(0);
+  if (list == nullptr) return nullptr;
+  for (const auto& [module, ns] : c.late_ns) {
+    PyObject* pair = Py_BuildValue("(sL)", module.c_str(), static_cast<long long>(ns));
+    const int failed = pair == nullptr || PyList_Append(list, pair) != 0;
+    Py_XDECREF(pair);
+    if (failed) {
+      Py_DECREF(list);
+      return nullptr;
+    }
+  }
+  c.late_ns.clear();
+  return list;
+}
+
 PyMethodDef kClockFunctions[] = {
     {"import_clock_start", import_clock_start, METH_NOARGS, "Begins to time imports."},
     {"import_clock_stop", import_clock_stop, METH_NOARGS, "Gives builtins.__import__ back."},
     {"import_clock_depth", import_clock_depth, METH_NOARGS, "Imports that are open now."},
     {"import_clock_result", import_clock_result, METH_NOARGS, "(last end ns, {package: ns})"},
+    {"import_clock_late", import_clock_late, METH_NOARGS, "[(module, ns)] since the last call"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/check.h"
 #include "cli/human.h"
@@ -210,6 +211,31 @@ std::string user_span_advice(const Report& r, const Style& style) {
                      human_duration(most->second, style));
 }
 
+// "torch 1.64s, numpy 0.08s": the packages that took longest.
+std::string largest_imports_advice(const Report& r, const Style& style) {
+  std::string list;
+  for (const char* key : {"import_top1", "import_top2", "import_top3"}) {
+    const auto it = r.attrs.find(key);
+    if (it != r.attrs.end()) list += (list.empty() ? "" : ", ") + clean(it->second, style);
+  }
+  return list.empty() ? "" : fmt::format("Here: {}.", list);
+}
+
+// A stage that was busy importing most of the time: what it is named after is not to blame.
+std::string import_inside_advice(Bucket bucket, const Report& r, const Style& style) {
+  const auto it = r.attrs.find(fmt::format("import_in_{}", timeline::bucket_name(bucket)));
+  if (it == r.attrs.end() || r.attempts.empty()) return "";
+  const std::size_t space = it->second.find(' ');
+  if (space == std::string::npos) return "";
+  const double each_s = std::strtod(it->second.c_str() + space, nullptr);
+  const double bucket_s = static_cast<double>(r.sums[bucket]) / 1e9;
+  if (2 * each_s * static_cast<double>(r.attempts.size()) < bucket_s) return "";
+  return fmt::format(
+      "Most of it is an import: {} takes {} in every start. torch brings its compiler in with the "
+      "first DistributedDataParallel, Adam-like optimizer or torch.compile, used or not.",
+      clean(it->second.substr(0, space), style), seconds(each_s, style));
+}
+
 }  // namespace
 
 std::vector<Loss> largest_losses(const Report& report) {
@@ -239,11 +265,16 @@ std::optional<double> best_save_interval_s(const Report& r) {
 std::string advice_for(Bucket bucket, const Report& report, bool windowed, const Style& style) {
   const timeline::Group group = timeline::group_of(bucket);
   if (bucket == Bucket::init_other && report.coverage.ranks_reporting == 0) {
+    if (report.attrs.contains("headway")) {
+      return "Nothing is known of this time but its length: no process of it imported torch or "
+             "called hw.init(). If one did, `headway doctor` says what keeps the hook out.";
+    }
     return "Nothing is known of this time but its length. Start the script with `headway run "
            "train.py`, or call hw.init() in it, to see what it is made of.";
   }
   if (group == timeline::Group::launcher_init || group == timeline::Group::compile) {
     if (std::string text = fruitless_advice(bucket, report, style); !text.empty()) return text;
+    if (std::string text = import_inside_advice(bucket, report, style); !text.empty()) return text;
   }
   std::string more;
   switch (bucket) {
@@ -255,6 +286,9 @@ std::string advice_for(Bucket bucket, const Report& report, bool windowed, const
       break;
     case Bucket::down:
       more = down_advice(report);
+      break;
+    case Bucket::init_imports:
+      more = largest_imports_advice(report, style);
       break;
     case Bucket::init_process_group:
       more = last_rank_advice(report, style);

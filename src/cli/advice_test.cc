@@ -50,6 +50,16 @@ TEST(Advice, ThereIsOneForEveryLoss) {
   }
 }
 
+TEST(Advice, AStageThatMostlyImportsSaysSo) {
+  metrics::Report r = report_with({{Bucket::init_train_module, 3}});
+  r.attempts.resize(2);
+  r.attrs["import_in_train_module_creation"] = "torch._dynamo 1.42s";
+  EXPECT_THAT(advice_for(Bucket::init_train_module, r, false, kStyle),
+              HasSubstr("Most of it is an import: torch._dynamo takes 1.420 s"));
+  r.sums[Bucket::init_train_module] = 30 * kS;
+  EXPECT_THAT(advice_for(Bucket::init_train_module, r, false, kStyle), HasSubstr("meta"));
+}
+
 // 15 s blocked a save and 3 failures in a day of training: 929.5 s.
 TEST(SaveInterval, MatchesThePublishedExample) {
   metrics::Report r =

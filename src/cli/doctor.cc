@@ -48,11 +48,13 @@ void add_doctor(CLI::App& app, int& exit_code) {
   CLI::App* verb = app.add_subcommand("doctor", "Say what on this machine limits Headway");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "Print a JSON object for programs");
+  auto dir = std::make_shared<std::string>();
+  add_dir_option(*verb, *dir);
   verb->footer(
       "Exits 0 when Headway can run here, 1 when a PROBLEM is in the way.\n"
       "Example:\n  headway doctor");
-  verb->callback([json, &exit_code] {
-    const base::Result<std::string> root = base::jobs_root();
+  verb->callback([json, dir, &exit_code] {
+    const base::Result<std::string> root = base::jobs_root(*dir);
     if (!root.ok()) {
       exit_code = fail(root.status());
       return;

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstdio>
 #include <string>
+#include <vector>
 
+#include "base/near_name.h"
 #include "cli/verb.h"
 
 namespace headway::cli {
@@ -26,11 +29,49 @@ void add_load_options(CLI::App& verb, interchange::LoadOptions& load) {
 
 namespace {
 
-bool is_verb(const CLI::App& app, const std::string& word) {
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (verb->get_name() == word) return true;
+std::vector<const CLI::App*> verbs_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+const CLI::App* find_verb(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* verb : verbs_of(app)) {
+    if (verb->get_name() == word) return verb;
   }
-  return false;
+  return nullptr;
+}
+
+// The nearest of `known` in the words of a person, or "".
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
+  const std::string* best = nullptr;
+  std::size_t steps = SIZE_MAX;
+  for (const std::string& name : known) {
+    const auto near = base::nearness(word, name);
+    if (!near || *near >= steps) continue;
+    best = &name;
+    steps = *near;
+  }
+  return best != nullptr ? "did you mean `" + *best + "`? " : "";
+}
+
+std::string suggest_verb(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : verbs_of(app)) names.push_back(verb->get_name());
+  return did_you_mean(word, names);
+}
+
+// For the first argument that looks like an option of the verb and is none.
+std::string suggest_option(const CLI::App& verb, int argc, char** argv) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (int i = 2; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (!word.starts_with("--") || word == "--") continue;
+    if (std::find(names.begin(), names.end(), word) != names.end()) continue;
+    return did_you_mean(word, names);
+  }
+  return "";
 }
 
 }  // namespace
@@ -53,8 +94,10 @@ int main(int argc, char** argv) {
   constexpr AddVerb kVerbs[] = {add_run, add_report, add_import, add_export, add_doctor};
   for (const AddVerb add : kVerbs) add(app, exit_code);
 
-  if (argc > 1 && argv[1][0] != '-' && !is_verb(app, argv[1])) {
-    std::fprintf(stderr, "headway: unknown command '%s' (try `headway --help`)\n", argv[1]);
+  const CLI::App* verb = argc > 1 ? find_verb(app, argv[1]) : nullptr;
+  if (argc > 1 && argv[1][0] != '-' && verb == nullptr) {
+    std::fprintf(stderr, "headway: unknown command '%s' (%stry `headway --help`)\n", argv[1],
+                 suggest_verb(app, argv[1]).c_str());
     return kExitBadInput;
   }
   try {
@@ -62,9 +105,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help and --version
   } catch (const CLI::ParseError& e) {
-    const bool verb = argc > 1 && is_verb(app, argv[1]);
-    std::fprintf(stderr, "headway: %s (try `headway %s%s--help`)\n", e.what(), verb ? argv[1] : "",
-                 verb ? " " : "");
+    const std::string hint = verb != nullptr ? suggest_option(*verb, argc, argv) : "";
+    std::fprintf(stderr, "headway: %s (%stry `headway %s%s--help`)\n", e.what(), hint.c_str(),
+                 verb != nullptr ? argv[1] : "", verb != nullptr ? " " : "");
     return kExitBadInput;
   }
   return exit_code;

@@ -156,6 +156,12 @@ std::string Line::render(const Style& style) const {
   return out;
 }
 
+void Page::add_whole(const Line& line) {
+  Style wide = style_;
+  wide.width = std::max(style_.width, line.columns());
+  text_ += line.render(wide) + "\n";
+}
+
 void Page::paragraph(std::string_view text, int indent, Ink ink) {
   HW_CHECK(indent < style_.width);
   for (const std::string& line : wrap(text, style_.width - indent)) {

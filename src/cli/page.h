@@ -46,6 +46,8 @@ class Page {
   [[nodiscard]] const Style& style() const { return style_; }
   void add(const Line& line) { text_ += line.render(style_) + "\n"; }
   void add(std::string_view text, Ink ink = Ink::plain) { add(Line().add(text, ink)); }
+  // A line with something to copy, a path or a command, is never cut: the terminal wraps it.
+  void add_whole(const Line& line);
   void blank() { text_ += "\n"; }
   // A paragraph, each line `indent` columns in.
   void paragraph(std::string_view text, int indent, Ink ink = Ink::plain);

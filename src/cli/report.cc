@@ -65,6 +65,16 @@ Result<Input> choose_input(const Options& options) {
                load.job.empty() ? "the most recent in " + root.value() : ""};
 }
 
+// Where the ranks that failed wrote to, if the launcher kept it.
+void find_logs(const std::string& folder, metrics::Report& report) {
+  if (folder.empty()) return;
+  for (metrics::FailureRow& row : report.failure_rows) {
+    if (!row.rank) continue;
+    std::string path = fmt::format("{}/{}/rank-{}.log", folder, row.attempt, *row.rank);
+    if (::access(path.c_str(), R_OK) == 0) row.log = std::move(path);
+  }
+}
+
 // False when the text could not be written: a full disk must not look like a report.
 bool print(const std::string& text) {
   return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
@@ -89,6 +99,7 @@ Result<std::string> make_text(const Options& options) {
   const auto now_ns = alive ? std::optional(base::real_ns()) : std::nullopt;
   auto view = view_job(*streams, wanted, now_ns);
   if (!view.ok()) return view.status();
+  find_logs(folder, view->report);
   if (options.json) return metrics::to_json(view->report) + "\n";
 
   TextOptions text;

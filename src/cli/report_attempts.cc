@@ -237,6 +237,25 @@ bool add_attempts(Page& page, const Report& r, const TextOptions& options) {
   return true;
 }
 
+namespace {
+
+// The newest come last, where the eye is.
+void add_logs(Page& page, const Report& r) {
+  std::vector<const FailureRow*> with_log;
+  for (const FailureRow& f : r.failure_rows) {
+    if (!f.log.empty()) with_log.push_back(&f);
+  }
+  const std::size_t skipped = with_log.size() - std::min(with_log.size(), logs_shown_max);
+  for (std::size_t i = skipped; i < with_log.size(); ++i) {
+    const FailureRow& f = *with_log[i];
+    page.add_whole(Line()
+                       .add(fmt::format("  output of attempt {}, rank {}: ", f.attempt, *f.rank))
+                       .add(clean(f.log, page.style()), Ink::strong));
+  }
+}
+
+}  // namespace
+
 bool add_failures(Page& page, const Report& r) {
   if (r.failure_rows.empty()) return false;
   const Style& style = page.style();
@@ -268,6 +287,7 @@ bool add_failures(Page& page, const Report& r) {
     }
     page.add(line);
   }
+  add_logs(page, r);
   return true;
 }
 

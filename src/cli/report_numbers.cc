@@ -42,14 +42,14 @@ std::string times_text(std::vector<std::int64_t> times, const Style& style) {
                      human_duration(times.back(), style));
 }
 
-void add_recovery(Page& page, const Report& r) {
+void add_recovery(Page& page, const Report& r, bool over) {
   if (r.failure_rows.empty()) return;
   const Style& style = page.style();
   Line line = labelled("Time to recover");
   const auto is_open = [](const metrics::FailureRow& f) { return !f.time_to_recover_ns; };
   const auto open = std::count_if(r.failure_rows.begin(), r.failure_rows.end(), is_open);
   if (r.time_to_recover_ns.empty()) {
-    line.add("has not trained again since", Ink::down);
+    line.add(over ? "never trained again" : "has not trained again since", Ink::down);
   } else {
     line.add(times_text(r.time_to_recover_ns, style), Ink::strong);
     if (!r.time_to_new_data_ns.empty()) {
@@ -73,7 +73,19 @@ void add_counts(Page& page, const Report& r) {
   }
 }
 
-void add_steps(Page& page, const Report& r, bool windowed) {
+// How long a job that trains has not finished a step, where that is far longer than a step takes.
+std::optional<std::int64_t> stalled_ns(const Report& r, const TextOptions& options) {
+  constexpr std::int64_t kStallMinNs = 10'000'000'000;
+  constexpr std::int64_t kStallSteps = 10;
+  if (options.state != JobState::running || options.windowed || !r.last_step_end_ns) return {};
+  const std::int64_t since_ns = r.end_ns - *r.last_step_end_ns;
+  const std::int64_t usual_ns = r.step_times.quantile_ns(0.99);
+  if (since_ns < kStallMinNs || since_ns / kStallSteps < usual_ns) return {};
+  return since_ns;
+}
+
+void add_steps(Page& page, const Report& r, const TextOptions& options) {
+  const bool windowed = options.windowed;
   const Style& style = page.style();
   Line line = labelled("Steps");
   line.add(human_count(r.steps), Ink::strong);
@@ -88,6 +100,9 @@ void add_steps(Page& page, const Report& r, bool windowed) {
       }
       line.add(fmt::format(", slowest {}", human_duration(r.step_times.max_ns, style)));
     }
+  }
+  if (const auto ns = stalled_ns(r, options)) {
+    line.add("; ").add(fmt::format("none for {}", human_duration(*ns, style)), Ink::down);
   }
   page.add(line);
 }
@@ -155,6 +170,7 @@ void add_user_spans(Page& page, const Report& r) {
 }  // namespace
 
 bool add_key_numbers(Page& page, const Report& r, const TextOptions& options) {
+  const bool over = is_over(options.state);
   if (r.time_to_start_ns) {
     const auto& missing = r.coverage.missing_marks;
     const bool allocated = std::find(missing.begin(), missing.end(), "allocated") == missing.end();
@@ -163,11 +179,12 @@ bool add_key_numbers(Page& page, const Report& r, const TextOptions& options) {
             .add(human_duration(*r.time_to_start_ns, page.style()), Ink::strong)
             .add(allocated ? " from allocation to training" : " from the first event to training"));
   } else if (!options.windowed) {
-    page.add(labelled("Time to start").add("no step has been finished yet", Ink::down));
+    page.add(labelled("Time to start")
+                 .add(over ? "no step was finished" : "no step has been finished yet", Ink::down));
   }
-  add_recovery(page, r);
+  add_recovery(page, r, over);
   add_counts(page, r);
-  add_steps(page, r, options.windowed);
+  add_steps(page, r, options);
   add_checkpoints(page, r, options.windowed);
   if (!options.windowed) {
     add_stragglers(page, r);

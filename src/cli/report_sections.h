@@ -17,6 +17,7 @@ inline constexpr std::size_t rows_shown_max =
     12;  // attempts or failures; beyond, the first and last
 inline constexpr std::size_t rows_at_ends = 3;
 inline constexpr std::size_t names_shown_max = 3;  // stragglers, own spans
+inline constexpr std::size_t logs_shown_max = 3;
 
 bool add_key_numbers(Page& page, const metrics::Report& r, const TextOptions& options);  // L1
 bool add_breakdown(Page& page, const metrics::Report& r);                                // L2, L3

@@ -38,6 +38,25 @@ Standing standing(JobState state) {
   return {"", Ink::plain};
 }
 
+// What a person chose to note comes first, and the command line, which is long, last. What only
+// advice is made of, and what the page says elsewhere, is left out.
+std::vector<std::pair<std::string, std::string>> attrs_to_show(const Report& r) {
+  static constexpr std::string_view kLast[] = {"slurm_job_id", "host", "argv"};
+  static constexpr std::string_view kLeftOut[] = {"headway", "nproc", "script"};
+  const auto is_in = [](const auto& list, std::string_view key) {
+    return std::find(std::begin(list), std::end(list), key) != std::end(list);
+  };
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const auto& [key, value] : r.attrs) {
+    if (is_in(kLast, key) || is_in(kLeftOut, key) || key.starts_with("import_")) continue;
+    if (out.size() < attrs_shown_max) out.emplace_back(key, value);
+  }
+  for (const std::string_view key : kLast) {
+    if (const auto it = r.attrs.find(std::string(key)); it != r.attrs.end()) out.push_back(*it);
+  }
+  return out;
+}
+
 void add_title(Page& page, const Report& r, const TextOptions& options) {
   const Style& style = page.style();
   const std::string dot = fmt::format(" {} ", page.dot());
@@ -63,12 +82,7 @@ void add_title(Page& page, const Report& r, const TextOptions& options) {
   } else if (r.end_ns > r.begin_ns) {
     when.add(human_interval(r.begin_ns, r.end_ns, style), Ink::dim);
   }
-  std::vector<std::pair<std::string, std::string>> attrs(r.attrs.begin(), r.attrs.end());
-  // The command line is long: what a person chose to note comes first.
-  std::stable_partition(attrs.begin(), attrs.end(),
-                        [](const auto& attr) { return attr.first != "argv"; });
-  if (attrs.size() > attrs_shown_max) attrs.resize(attrs_shown_max);
-  for (const auto& [key, value] : attrs) {
+  for (const auto& [key, value] : attrs_to_show(r)) {
     when.add(fmt::format("{}{}={}", when.columns() == 0 ? "" : dot, clean(key, style),
                          clean(value, style)),
              Ink::dim);
@@ -116,9 +130,12 @@ void add_nothing(Page& page, const Report& r, const TextOptions& options) {
                        : "The job has no wall time in this window.",
                    0);
   } else if (r.queued_ns > 0) {
-    page.paragraph(fmt::format("The job has waited {} for resources; nothing has run yet.",
-                               human_duration(r.queued_ns, style)),
-                   0);
+    const std::string waited = human_duration(r.queued_ns, style);
+    page.paragraph(
+        is_over(options.state)
+            ? fmt::format("The job waited {} for resources and ended before it got any.", waited)
+            : fmt::format("The job has waited {} for resources; nothing has run yet.", waited),
+        0);
   } else {
     page.paragraph(
         "The job has no wall time yet: nothing between a first and a last event has been recorded. "

@@ -28,6 +28,10 @@ struct TextOptions {
   std::int64_t job_wall_ns = 0;  // of the whole job
 };
 
+[[nodiscard]] constexpr bool is_over(JobState state) {
+  return state != JobState::running && state != JobState::restarting;
+}
+
 [[nodiscard]] std::string to_text(const metrics::Report& report, const TextOptions& options);
 
 }  // namespace headway::cli

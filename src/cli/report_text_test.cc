@@ -130,6 +130,30 @@ TEST(ReportText, TheCommandLineComesLast) {
   EXPECT_THAT(to_text(r, {}), HasSubstr("team=ads - argv=python train.py"));
 }
 
+TEST(ReportText, SaysWhereTheOutputOfWhoFailedIs) {
+  metrics::Report r = big_report();
+  r.failure_rows.back().rank = 3;
+  r.failure_rows.back().log = "/a/" + std::string(200, 'x') + "/rank-3.log";
+  EXPECT_THAT(to_text(r, {}), HasSubstr("output of attempt 100, rank 3: /a/xx"));
+  EXPECT_THAT(to_text(r, {}), HasSubstr("/rank-3.log\n")) << "never cut";
+}
+
+TEST(ReportText, ALiveJobThatStandsStillSaysSo) {
+  metrics::Report r;
+  r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 100 * kS;
+  r.steps = 60;
+  for (int i = 0; i < 60; ++i) r.step_times.add(kS);
+  r.last_step_end_ns = 60 * kS;
+  TextOptions options;
+  options.state = JobState::running;
+  EXPECT_THAT(to_text(r, options), HasSubstr("none for 40.00 s"));
+  r.last_step_end_ns = 95 * kS;
+  EXPECT_THAT(to_text(r, options), Not(HasSubstr("none for")));
+  r.last_step_end_ns = 60 * kS;
+  options.state = JobState::clean;
+  EXPECT_THAT(to_text(r, options), Not(HasSubstr("none for"))) << "it is over";
+}
+
 TEST(ReportText, CoverageIsSilentWhenAllIsWell) {
   metrics::Report r;
   r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 10 * kS;

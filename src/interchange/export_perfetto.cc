@@ -160,6 +160,7 @@ class PerfettoSink final : public SpanSink {
     if (ends) {
       const event::EndInfo end = event::unpack_end(e.a, e.b);
       out += fmt::format("\"exit_code\":{},\"signal\":{},", end.exit_code, end.signal);
+      if (end.rank != HW_RANK_UNKNOWN) out += fmt::format("\"of_rank\":{},", end.rank);
       if (end.origin != HW_ORIGIN_NONE) {
         out += fmt::format("\"origin\":\"{}\",", event::origin_name(end.origin));
       }

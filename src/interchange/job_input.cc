@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/job_path.h"
+#include "base/near_name.h"
 #include "interchange/journal_files.h"
 #include "interchange/jsonl.h"
 
@@ -32,22 +33,6 @@ bool exists(const std::string& path) {
   return fs::exists(path, error);
 }
 
-// Levenshtein distance, for "did you mean". Names are short.
-std::size_t distance(std::string_view x, std::string_view y) {
-  std::vector<std::size_t> row(y.size() + 1);
-  for (std::size_t j = 0; j <= y.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= x.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= y.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (x[i - 1] == y[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[y.size()];
-}
-
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
   for (std::size_t i = 0; i < names.size() && i < kJobsListedMax; ++i) {
@@ -68,11 +53,9 @@ Status no_such_input(const std::string& name, const std::string& root) {
         name, root));
   }
   // Near names first, then the most recent.
-  const std::size_t near = std::max<std::size_t>(1, name.size() / 3);
   std::stable_sort(jobs.begin(), jobs.end(), [&](const std::string& x, const std::string& y) {
-    const std::size_t dx = distance(name, x);
-    const std::size_t dy = distance(name, y);
-    return (dx <= near ? dx : near + 1) < (dy <= near ? dy : near + 1);
+    constexpr std::size_t kFar = SIZE_MAX;
+    return base::nearness(name, x).value_or(kFar) < base::nearness(name, y).value_or(kFar);
   });
   return Status::not_found(fmt::format("{}: no such file, and no such job under {}; there: {}",
                                        name, root, joined(jobs)));

@@ -274,6 +274,9 @@ Report make_report(const JobResult& job, const event::JobStreams& streams,
           {std::string(event::phase_name(s.phase)), a.id, s.rank, s.held_up_ns});
     }
   }
+  if (!job.attempts.empty() && job.attempts.back().steps > 0) {
+    r.last_step_end_ns = job.attempts.back().last_step_end_ns;
+  }
   r.ranks = rank_rows(job);
   r.attrs = job.attrs;
   r.user_spans = job.user_spans;

@@ -19,6 +19,7 @@ struct FailureRow {
   std::optional<std::uint32_t> rank;
   std::string origin;
   std::string reason;  // what the trainer said, if anything
+  std::string log;     // file of the rank's output; empty: none, or nobody has looked
   int exit_code = 0;
   int signal = 0;
   std::int64_t lost_ns = 0;     // all that Failure% holds because of it
@@ -89,6 +90,7 @@ struct Report {
   std::uint64_t saves = 0;
   std::optional<double> save_interval_s;
   std::uint64_t steps = 0, replayed_steps = 0;
+  std::optional<std::int64_t> last_step_end_ns;  // of the newest attempt
   timeline::StepTimes step_times;
 
   std::vector<FailureRow> failure_rows;

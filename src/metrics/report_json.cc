@@ -53,7 +53,8 @@ ordered_json failures_json(const Report& r) {
                    {"time_to_new_data_ns", maybe(f.time_to_new_data_ns)},
                    {"reason", f.reason},
                    {"exit_code", f.exit_code},
-                   {"signal", f.signal}});
+                   {"signal", f.signal},
+                   {"log", f.log.empty() ? ordered_json() : ordered_json(f.log)}});
   }
   return out;
 }
@@ -182,7 +183,8 @@ std::string to_json(const Report& r) {
                    static_cast<std::int64_t>(std::max<std::uint64_t>(1, r.step_times.count)))},
         {"p50_ns", step_time(r.step_times.quantile_ns(0.5))},
         {"p99_ns", step_time(r.step_times.quantile_ns(0.99))},
-        {"max_ns", step_time(r.step_times.max_ns)}}},
+        {"max_ns", step_time(r.step_times.max_ns)},
+        {"last_end_ns", maybe(r.last_step_end_ns)}}},
       {"failures", failures_json(r)},
       {"attempts", attempts_json(r)},
       {"ranks", ranks_json(r)},

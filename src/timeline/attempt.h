@@ -84,6 +84,7 @@ struct AttemptResult {
   std::uint64_t steps = 0;
   std::uint64_t replayed_steps = 0;
   std::int64_t first_step = 0, last_step = 0;
+  std::int64_t last_step_end_ns = kNoTime;                      // of all ranks
   std::int64_t first_data = 0, second_data = 0, last_data = 0;  // steps, where use_steps
   std::int64_t high_water = INT64_MIN;                          // after this attempt
   std::int64_t train_ns = 0;                            // finished-step time: effective + replay

@@ -112,8 +112,8 @@ void AttemptState::close() {
   }
   out_.any_event = last != kNoTime;
   last = std::max(last, cursor_ns_);
-  const AttemptEnd end =
-      judge_end(out_.facts, options_, last, out_.steps > 0 ? cursor_ns_ : kNoTime);
+  if (out_.steps > 0) out_.last_step_end_ns = cursor_ns_;
+  const AttemptEnd end = judge_end(out_.facts, options_, last, out_.last_step_end_ns);
   for (RankState& r : ranks_) r.machine.finish(std::max(end.work_end_ns, cursor_ns_));
   lay_tail(end);
   settle(end);

@@ -96,6 +96,30 @@ def test_ten_thousand_modules_are_few_records(launch: Launcher) -> None:
     assert 1 <= len(journal.of("begin", "train_module_creation")) < 50
 
 
+def test_an_import_inside_a_stage_is_named(launch: Launcher) -> None:
+    (launch.folder / "slow.py").write_text("import time\ntime.sleep(0.05)\n")
+    text = """
+    import builtins, torch
+    real = builtins.__import__
+    class Lazy(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            import slow
+            self.layer = torch.nn.Linear(2, 2)
+    model = Lazy()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    loader = torch.utils.data.DataLoader(torch.ones(4, 2))
+    for x in loader:
+        model.layer(x).sum().backward()
+        optimizer.step()
+    print(builtins.__import__ is real, type(builtins.__import__).__name__)
+    """
+    result = launch.train(text)
+    name, seconds = result.journal.attrs()["import_in_train_module_creation"].split()
+    assert name == "slow" and float(seconds.rstrip("s")) >= 0.05
+    assert result.out == "False builtin_function_or_method\n", "given back with the first step"
+
+
 def test_what_an_import_builds_belongs_to_imports(launch: Launcher) -> None:
     (launch.folder / "library.py").write_text(
         "import torch.nn as nn\nDEFAULT = nn.Linear(2, 2)\nimport time\ntime.sleep(0.05)\n"

@@ -18,6 +18,13 @@ from headway._recorder import core
 TOP_IMPORTS = 3
 IMPORT_MIN_NS = 10_000_000  # what is not worth a line
 NS_PER_S = 1e9
+NAMES = {
+    rec.DEVICE_INIT: "device_init",
+    rec.PROCESS_GROUP_INIT: "process_group_init",
+    rec.PREPROC_CREATION: "preproc_creation",
+    rec.TRAIN_MODULE_CREATION: "train_module_creation",
+    rec.INIT_PLUGINS: "init_plugins",
+}
 
 
 class Stages:
@@ -29,6 +36,7 @@ class Stages:
         self.imports_open = False
         self.stack: list[int] = []
         self.imports_begin = 0
+        self.late_imports: dict[int, tuple[str, int]] = {}  # phase: its longest import
         self.on_over: list[Callable[[], None]] = []
 
     def begin_imports(self, ticks: int) -> None:
@@ -44,7 +52,6 @@ class Stages:
         self.imports_open = False
         depth = core.import_clock_depth()
         last_ns, packages = core.import_clock_result()
-        core.import_clock_stop()
         ticks = core.now() if depth or not last_ns else core.ticks_from_monotonic_ns(last_ns)
         ticks = max(ticks, self.imports_begin)
         core.end_at(rec.IMPORTS, ticks)
@@ -85,6 +92,16 @@ class Stages:
             if inner == phase:
                 break
         session.last_tick = core.now()
+        if not stack:
+            self._note_imports(phase)
+
+    def _note_imports(self, phase: int) -> None:
+        """What a stage imported: torch brings its compiler in with the first DDP or Adam."""
+        for module, ns in core.import_clock_late():
+            name, most = self.late_imports.get(phase, ("", 0))
+            if ns > most:
+                name, most = module, ns
+            self.late_imports[phase] = (name, most)
 
     def first_batch_asked(self) -> None:
         """The training loop begins: what is left is pre_train."""
@@ -103,6 +120,7 @@ class Stages:
             return
         self.end_imports()
         session.flush()
+        self._tell_late_imports()
         self.open = False
         for action in self.on_over:
             action()
@@ -112,6 +130,12 @@ class Stages:
         """At exit, wherever start-up got to."""
         if self.open:
             self.end_imports()
+            self._tell_late_imports()
+
+    def _tell_late_imports(self) -> None:
+        core.import_clock_stop()
+        for phase, (module, ns) in self.late_imports.items():
+            core.attr(f"import_in_{NAMES.get(phase, phase)}", f"{module} {ns / NS_PER_S:.2f}s")
 
 
 stages = Stages()
