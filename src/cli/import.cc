@@ -49,7 +49,7 @@ void print_json(const ImportSummary& summary) {
   fmt::print("{}\n", out.dump(2, ' ', false, kReplace));
 }
 
-void print_text(const ImportSummary& summary) {
+void print_text(const ImportSummary& summary, const std::string& dir) {
   for (const auto& [path, format] : summary.files) {
     fmt::print("read     {} as {}\n", path, interchange::format_name(format));
   }
@@ -65,7 +65,11 @@ void print_text(const ImportSummary& summary) {
   if (summary.ignored > 0) fmt::print("passed   {} rows that carry no event\n", summary.ignored);
   if (summary.bad_lines > 0) fmt::print("skipped  {} bad lines\n", summary.bad_lines);
   for (const std::string& note : summary.notes) fmt::print("note     {}\n", note);
-  if (summary.jobs.size() == 1) fmt::print("see it with: headway report {}\n", summary.jobs[0].job);
+  if (summary.jobs.size() == 1) {
+    // A line to paste: the folder is named if it was named to us.
+    fmt::print("see it with: headway report {}{}\n", summary.jobs[0].job,
+               dir.empty() ? "" : fmt::format(" --dir '{}'", dir));
+  }
 }
 
 int execute(Options& options) {
@@ -90,7 +94,7 @@ int execute(Options& options) {
   if (options.utc) options.import.zone = interchange::Zone::utc;
   auto summary = interchange::import_files(options.files, options.import);
   if (!summary.ok()) return fail(summary.status());
-  options.json ? print_json(*summary) : print_text(*summary);
+  options.json ? print_json(*summary) : print_text(*summary, options.import.root);
   return kExitOk;
 }
 

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/temp_dir.h"
 
 namespace headway::cli {
 namespace {
@@ -19,14 +20,10 @@ namespace fs = std::filesystem;
 class Live : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "headway-live-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = fs::canonical(name).string();
     job_ = root_ + "/nightly";
     fs::create_directories(job_ + "/2");
     fs::create_directories(job_ + "/1");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   void write_lock(const std::string& note) { std::ofstream(job_ + "/agent.lock") << note; }
   std::string own_host() {
@@ -39,7 +36,9 @@ class Live : public testing::Test {
     return fd;
   }
 
-  std::string root_, job_;
+  const base::TempDir dir_;
+  const std::string& root_ = dir_.path();
+  std::string job_;
 };
 
 TEST_F(Live, NoLockFileNoAgent) {

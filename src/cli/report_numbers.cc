@@ -42,8 +42,13 @@ std::string times_text(std::vector<std::int64_t> times, const Style& style) {
                      human_duration(times.back(), style));
 }
 
+// Otherwise nobody knows whether it trained.
+bool ranks_reported(const Report& r) {
+  return r.coverage.ranks_reporting > 0;
+}
+
 void add_recovery(Page& page, const Report& r, bool over) {
-  if (r.failure_rows.empty()) return;
+  if (r.failure_rows.empty() || !ranks_reported(r)) return;
   const Style& style = page.style();
   Line line = labelled("Time to recover");
   const auto is_open = [](const metrics::FailureRow& f) { return !f.time_to_recover_ns; };
@@ -178,7 +183,7 @@ bool add_key_numbers(Page& page, const Report& r, const TextOptions& options) {
         labelled("Time to start")
             .add(human_duration(*r.time_to_start_ns, page.style()), Ink::strong)
             .add(allocated ? " from allocation to training" : " from the first event to training"));
-  } else if (!options.windowed) {
+  } else if (!options.windowed && ranks_reported(r)) {
     page.add(labelled("Time to start")
                  .add(over ? "no step was finished" : "no step has been finished yet", Ink::down));
   }

@@ -9,34 +9,13 @@
 #include <sstream>
 #include <string>
 
+#include "base/temp_dir.h"
 #include "event/stream.h"
 #include "interchange/line_writer.h"
 
 namespace headway::interchange {
 
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = testing::TempDir() + "/headway-XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-  std::string write(const std::string& name, const std::string& content) const {
-    const std::string path = path_ + "/" + name;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-
- private:
-  std::string path_;
-};
+using base::TempDir;
 
 inline std::string read_all(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

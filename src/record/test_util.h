@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/temp_dir.h"
 #include "event/event.h"
 #include "headway/headway.h"
 #include "record/journal_header.h"
@@ -22,23 +23,7 @@
 
 namespace headway::record {
 
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = ::testing::TempDir() + "hw_record_XXXXXX";
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
+using base::TempDir;
 
 inline int init_in(const std::string& dir, std::uint64_t max_bytes = 0, std::uint32_t rank = 0) {
   hw_options options{};

@@ -49,7 +49,8 @@ void AttemptState::add_single(std::int64_t t0, std::int64_t t1, Bucket bucket) {
   piece.t0_ns = t0;
   piece.t1_ns = t1;
   piece.sums[bucket] = t1 - t0;
-  piece.recovery = options_.recovery && out_.steps == 0;
+  // Of an attempt that no rank reported from, nobody knows whether it trained.
+  piece.recovery = options_.recovery && out_.steps == 0 && !ranks_.empty();
   out_.ledger.add(piece);
 }
 
