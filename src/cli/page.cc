@@ -156,6 +156,43 @@ std::string Line::render(const Style& style) const {
   return out;
 }
 
+void Line::trim() {
+  while (!spans_.empty()) {
+    std::string& text = spans_.back().text;
+    const std::size_t end = text.find_last_not_of(' ') + 1;
+    columns_ -= static_cast<int>(text.size() - end);
+    text.resize(end);
+    if (end > 0) return;
+    spans_.pop_back();
+  }
+}
+
+std::vector<Line> Line::broken(int columns, int indent) const {
+  if (columns_ <= columns) return {*this};
+  std::vector<Line> lines(1);
+  bool at_start = true;  // nothing but the indent so far
+  for (const Span& span : spans_) {
+    for (std::string_view rest = span.text; !rest.empty();) {
+      // A word and the spaces behind it.
+      const std::size_t space = std::min(rest.find(' '), rest.size());
+      const std::size_t next = std::min(rest.find_first_not_of(' ', space), rest.size());
+      const std::string_view word = rest.substr(0, space);
+      if (!at_start && lines.back().columns() + columns_of(word) > columns) {
+        lines.back().trim();
+        lines.emplace_back().to(indent);
+      }
+      lines.back().add(rest.substr(0, next), span.ink);
+      at_start = lines.size() == 1 && lines.back().columns() <= indent;
+      rest.remove_prefix(next);
+    }
+  }
+  return lines;
+}
+
+void Page::add_broken(const Line& line, int indent) {
+  for (const Line& part : line.broken(style_.width, indent)) add(part);
+}
+
 void Page::add_whole(const Line& line) {
   Style wide = style_;
   wide.width = std::max(style_.width, line.columns());

@@ -30,12 +30,15 @@ class Line {
   Line& right(std::string_view text, int column, Ink ink = Ink::plain);
   [[nodiscard]] int columns() const { return columns_; }
   [[nodiscard]] std::string render(const Style& style) const;
+  // The line broken at spaces into lines of at most `columns`, all but the first `indent` in.
+  [[nodiscard]] std::vector<Line> broken(int columns, int indent) const;
 
  private:
   struct Span {
     std::string text;
     Ink ink;
   };
+  void trim();  // of spaces at the end
   std::vector<Span> spans_;
   int columns_ = 0;
 };
@@ -46,6 +49,7 @@ class Page {
   [[nodiscard]] const Style& style() const { return style_; }
   void add(const Line& line) { text_ += line.render(style_) + "\n"; }
   void add(std::string_view text, Ink ink = Ink::plain) { add(Line().add(text, ink)); }
+  void add_broken(const Line& line, int indent);
   // A line with something to copy, a path or a command, is never cut: the terminal wraps it.
   void add_whole(const Line& line);
   void blank() { text_ += "\n"; }

@@ -17,7 +17,8 @@ using metrics::FailureRow;
 using metrics::Report;
 using timeline::Bucket;
 
-constexpr int kReasonColumnsMin = 16;
+constexpr int kReasonColumnsMin = 7;
+constexpr int kWideColumns = 72;  // less has no room for what the summary says too
 constexpr int kBarCellsMin = 8;
 constexpr int kBarCellsMax = 64;  // the slices that a row has
 
@@ -263,12 +264,13 @@ bool add_failures(Page& page, const Report& r) {
   const std::vector<std::size_t> shown = shown_rows(r.failure_rows.size());
   Columns table({"at", "attempt", "rank", "origin", "what", "lost", "unsaved"},
                 {false, true, true, false, false, true, true});
+  const bool wide = style.width >= kWideColumns;
   for (const std::size_t i : shown) {
     const FailureRow& f = r.failure_rows[i];
     table.add({failure_when(f, r, style), fmt::format("{}", f.attempt),
                f.rank ? fmt::format("{}", *f.rank) : "?", f.origin, failure_what(f, style),
                human_duration(f.lost_ns, style),
-               f.unsaved_ns > 0 ? human_duration(f.unsaved_ns, style) : ""});
+               f.unsaved_ns > 0 && wide ? human_duration(f.unsaved_ns, style) : ""});
   }
   const int room = style.width - 2 - table.width_without(f_what);
   table.set_width(f_what, std::max(kReasonColumnsMin, std::min(table.width(f_what), room)));

@@ -62,7 +62,7 @@ void add_recovery(Page& page, const Report& r, bool over) {
     }
     if (open > 0) line.add(fmt::format("; {} not recovered", open), Ink::down);
   }
-  page.add(line);
+  page.add_broken(line, kLabelColumns);
 }
 
 void add_counts(Page& page, const Report& r) {
@@ -70,11 +70,12 @@ void add_counts(Page& page, const Report& r) {
   line.add(human_count(r.failures), r.failures > 0 ? Ink::down : Ink::strong);
   if (r.user_errors > 0) line.add(" + " + plural(r.user_errors, "user error"));
   if (r.preemptions > 0) line.add(" + " + plural(r.preemptions, "preemption"));
-  page.add(line);
+  page.add_broken(line, kLabelColumns);
   if (r.unsaved_ns > 0) {
-    page.add(labelled("Unsaved training")
-                 .add(human_duration(r.unsaved_ns, page.style()), Ink::strong)
-                 .add(" of finished steps lost with what was not saved"));
+    page.add_broken(labelled("Unsaved training")
+                        .add(human_duration(r.unsaved_ns, page.style()), Ink::strong)
+                        .add(" of finished steps lost with what was not saved"),
+                    kLabelColumns);
   }
 }
 
@@ -109,7 +110,7 @@ void add_steps(Page& page, const Report& r, const TextOptions& options) {
   if (const auto ns = stalled_ns(r, options)) {
     line.add("; ").add(fmt::format("none for {}", human_duration(*ns, style)), Ink::down);
   }
-  page.add(line);
+  page.add_broken(line, kLabelColumns);
 }
 
 // Saves are counted for the whole job only.
@@ -129,7 +130,7 @@ void add_checkpoints(Page& page, const Report& r, bool windowed) {
   }
   line.add(blocked > 0 ? fmt::format("training stood still for {}", human_duration(blocked, style))
                        : "training did not wait");
-  page.add(line);
+  page.add_broken(line, kLabelColumns);
 }
 
 void add_stragglers(Page& page, const Report& r) {
@@ -144,11 +145,13 @@ void add_stragglers(Page& page, const Report& r) {
   for (std::size_t i = 0; i < slow.size() && i < names_shown_max; ++i) {
     const metrics::RankRow& row = *slow[i];
     const std::string host = row.host.empty() ? "" : fmt::format(" on {}", clean(row.host, style));
-    page.add(labelled(i == 0 ? "Stragglers" : "")
-                 .add(fmt::format("rank {}{}", row.rank, host), Ink::down)
-                 .add(fmt::format(" was last in {} of its {} steps and held the rest up for {}",
-                                  human_count(row.critical_steps), human_count(row.steps),
-                                  human_duration(row.held_up_ns, style))));
+    page.add_broken(
+        labelled(i == 0 ? "Stragglers" : "")
+            .add(fmt::format("rank {}{}", row.rank, host), Ink::down)
+            .add(fmt::format(" was last in {} of its {} steps and held the rest up for {}",
+                             human_count(row.critical_steps), human_count(row.steps),
+                             human_duration(row.held_up_ns, style))),
+        kLabelColumns);
   }
   if (slow.size() > names_shown_max) {
     page.add(labelled("").add(fmt::format("and {} more", slow.size() - names_shown_max)));
@@ -169,7 +172,7 @@ void add_user_spans(Page& page, const Report& r) {
   if (spans.size() > names_shown_max) {
     line.add(fmt::format(" and {} more", spans.size() - names_shown_max));
   }
-  page.add(line);
+  page.add_broken(line, kLabelColumns);
 }
 
 }  // namespace
