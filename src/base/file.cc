@@ -106,25 +106,39 @@ Status write_file_atomic(const std::string& path, std::string_view content) {
 
 namespace {
 
+// What an entry is; asks the file system only where the folder does not say.
+unsigned char type_of(const dirent& entry, const std::string& path) {
+  if (entry.d_type != DT_UNKNOWN && entry.d_type != DT_LNK) return entry.d_type;
+  struct stat st{};
+  if (::stat(path.c_str(), &st) != 0) return DT_UNKNOWN;
+  return S_ISDIR(st.st_mode) ? DT_DIR : S_ISREG(st.st_mode) ? DT_REG : DT_UNKNOWN;
+}
+
 Status list_into(const std::string& dir, std::string_view suffix, int depth_left,
-                 std::size_t files_max, std::vector<std::string>& files) {
+                 std::size_t files_max, std::size_t& entries_left,
+                 std::vector<std::string>& files) {
   DIR* handle = ::opendir(dir.c_str());
   if (handle == nullptr) return errno_status(dir, "cannot list", errno);
   Status status;
   while (const dirent* entry = ::readdir(handle)) {
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
+    if (entries_left-- == 0) {
+      entries_left = 0;
+      status = Status::invalid(dir + ": is among more than " + std::to_string(list_entries_max) +
+                               " files; name the job's folder");
+      break;
+    }
     const std::string path = dir + "/" + std::string(name);
-    struct stat st{};
-    if (::stat(path.c_str(), &st) != 0) continue;
-    if (S_ISDIR(st.st_mode)) {
+    const unsigned char type = type_of(*entry, path);
+    if (type == DT_DIR) {
       // A folder that vanished or may not be read hides only its own files.
       if (depth_left > 0) {
-        status = list_into(path, suffix, depth_left - 1, files_max, files);
+        status = list_into(path, suffix, depth_left - 1, files_max, entries_left, files);
         if (status.code() == Code::invalid_input) break;
         status = {};
       }
-    } else if (S_ISREG(st.st_mode) && name.ends_with(suffix)) {
+    } else if (type == DT_REG && name.ends_with(suffix)) {
       if (files.size() >= files_max) {
         status = Status::invalid(dir + ": holds more than " + std::to_string(files_max) +
                                  " files; name a folder below it");
@@ -142,7 +156,9 @@ Status list_into(const std::string& dir, std::string_view suffix, int depth_left
 Result<std::vector<std::string>> list_files(const std::string& dir, std::string_view suffix,
                                             int depth_max, std::size_t files_max) {
   std::vector<std::string> files;
-  if (Status status = list_into(dir, suffix, depth_max, files_max, files); !status.ok()) {
+  std::size_t entries_left = list_entries_max;
+  if (Status status = list_into(dir, suffix, depth_max, files_max, entries_left, files);
+      !status.ok()) {
     return status;
   }
   std::sort(files.begin(), files.end());

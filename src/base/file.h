@@ -47,6 +47,8 @@ Status write_file_atomic(const std::string& path, std::string_view content);
 
 // Paths of all regular files below `dir` (depth_max folders down) that end in `suffix`, sorted;
 // at most files_max, beyond which it is an error. Folders that vanish meanwhile are skipped.
+// More than list_entries_max entries on the way are an error too: somebody named the wrong folder.
+inline constexpr std::size_t list_entries_max = 300'000;
 Result<std::vector<std::string>> list_files(const std::string& dir, std::string_view suffix,
                                             int depth_max, std::size_t files_max);
 

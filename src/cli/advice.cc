@@ -47,8 +47,8 @@ constexpr Row kRows[] = {
      "initialise large tables on the device; restored weights need no initialisation."},
     {Bucket::init_plugins,
      "Optimizers, loggers and trackers are made here. torch imports its compiler with the first "
-     "Adam-like optimizer, which takes seconds; trackers that talk to a network can start in a "
-     "thread and be late."},
+     "optimizer, which takes seconds; trackers that talk to a network can start in a thread and be "
+     "late."},
     {Bucket::init_pre_train,
      "The work between set-up and the first batch, often a sanity evaluation or a warm-up. Skip it "
      "on restarts, or name its parts with hw.phase(\"...\") to see which one it is."},
@@ -162,6 +162,8 @@ std::string down_advice(const Report& r) {
   // Nothing was started afterwards: this is the failed processes' own way out.
   const bool only_ending = !r.attempts.empty() && r.attempts.size() == 1 &&
                            r.attempts.front().outcome == "failed" && !r.running;
+  const bool interrupted = !r.failure_rows.empty() && r.failure_rows.back().exit_code == 130;
+  if (only_ending && interrupted) return "Here somebody stopped it: it is how long that took.";
   if (only_ending && r.user_errors > 0) {
     return "Here there was none: it is how long the ranks took to exit. Mend the error that is "
            "shown "
@@ -211,6 +213,18 @@ std::string user_span_advice(const Report& r, const Style& style) {
                      human_duration(most->second, style));
 }
 
+// Far longer than steps take: it was no step that was cut off.
+std::string long_interruption_advice(const Report& r, const Style& style) {
+  const auto count = static_cast<std::int64_t>(std::max<std::uint64_t>(1, interruptions(r)));
+  const std::int64_t each_ns = r.sums[Bucket::wasted_interrupted_step] / count;
+  const std::int64_t usual_ns = r.step_times.quantile_ns(0.99);
+  if (usual_ns == 0 || each_ns / 10 < usual_ns) return "";
+  return fmt::format(
+      "Here it is {} an interruption and steps take {}: after its last step the script did "
+      "something else, or hung.",
+      human_duration(each_ns, style), human_duration(usual_ns, style));
+}
+
 // "torch 1.64s, numpy 0.08s": the packages that took longest.
 std::string largest_imports_advice(const Report& r, const Style& style) {
   std::string list;
@@ -229,11 +243,11 @@ std::string import_inside_advice(Bucket bucket, const Report& r, const Style& st
   if (space == std::string::npos) return "";
   const double each_s = std::strtod(it->second.c_str() + space, nullptr);
   const double bucket_s = static_cast<double>(r.sums[bucket]) / 1e9;
-  if (2 * each_s * static_cast<double>(r.attempts.size()) < bucket_s) return "";
+  if (3 * each_s * static_cast<double>(r.attempts.size()) < bucket_s) return "";
   return fmt::format(
-      "Most of it is an import: {} takes {} in every start. torch brings its compiler in with the "
-      "first DistributedDataParallel, Adam-like optimizer or torch.compile, used or not.",
-      clean(it->second.substr(0, space), style), seconds(each_s, style));
+      "Much of it is an import: {} takes {} in every start. torch brings its compiler in with the "
+      "first DistributedDataParallel, optimizer or torch.compile, used or not.",
+      clean(it->second.substr(0, space), style), clean(it->second.substr(space + 1), style));
 }
 
 }  // namespace
@@ -286,6 +300,9 @@ std::string advice_for(Bucket bucket, const Report& report, bool windowed, const
       break;
     case Bucket::down:
       more = down_advice(report);
+      break;
+    case Bucket::wasted_interrupted_step:
+      more = long_interruption_advice(report, style);
       break;
     case Bucket::init_imports:
       more = largest_imports_advice(report, style);

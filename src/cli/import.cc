@@ -111,7 +111,9 @@ void add_import(CLI::App& app, int& exit_code) {
   verb->add_option("--sacct", options->sacct_files, "The same as --format sacct FILE")
       ->type_name("FILE")
       ->take_last();
-  verb->add_option("--job", options->import.job, "The job it belongs to")->type_name("J");
+  verb->add_option("--job", options->import.job,
+                   "The job it belongs to; of JSON lines that name jobs, the one to take")
+      ->type_name("J");
   verb->add_option("--slurm-job-id", options->import.slurm_job_ids,
                    "Only these jobs of sacct's (repeat it, or separate them by commas)")
       ->type_name("ID")

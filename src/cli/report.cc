@@ -146,7 +146,12 @@ void add_report(CLI::App& app, int& exit_code) {
       "  headway report\n"
       "  headway report nightly --window -1h..\n"
       "  headway report events.jsonl --json");
-  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+  verb->callback([options, verb, &exit_code] {
+    // An unset variable of a script must not mean "the most recent job".
+    const bool empty = verb->count("input") > 0 && options->input.empty();
+    exit_code =
+        empty ? fail(Status::invalid("report: the name of the job is empty")) : execute(*options);
+  });
 }
 
 }  // namespace headway::cli

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "cli/human.h"
 #include "cli/report_sections.h"
+#include "timeline/job.h"
 
 namespace headway::cli {
 namespace {
@@ -157,6 +158,16 @@ enum AttemptColumn : std::size_t {
   c_restored
 };
 
+// "3"; of a job that was run several times "2.3": the third launch of the second run.
+std::string attempt_label(std::int64_t id, const Report& r) {
+  constexpr std::int64_t kRunsMax = 10'000;  // beyond, it is no count but a time
+  const auto run_of = [](std::int64_t attempt) { return timeline::allocation_of(attempt); };
+  const bool one_run = std::all_of(r.attempts.begin(), r.attempts.end(),
+                                   [&](const AttemptRow& a) { return run_of(a.id) == 0; });
+  if (one_run || run_of(id) >= kRunsMax) return fmt::format("{}", id);
+  return fmt::format("{}.{}", run_of(id) + 1, id % 65536);
+}
+
 // Steps are known for whole attempts only, not for the part of one that lies in a window.
 Columns attempt_columns(const Report& r, const std::vector<std::size_t>& shown,
                         const TextOptions& options, const Page& page) {
@@ -167,7 +178,7 @@ Columns attempt_columns(const Report& r, const std::vector<std::size_t>& shown,
     const AttemptRow& a = r.attempts[i];
     const bool replayed = !windowed && a.replayed_steps > 0;
     const bool abandoned = a.outcome == "running" && options.state == JobState::unended;
-    table.add({fmt::format("{}", a.id), abandoned ? "no end" : a.outcome,
+    table.add({attempt_label(a.id, r), abandoned ? "no end" : a.outcome,
                human_duration(a.end_ns - a.begin_ns, page.style()), "",
                windowed ? "" : steps_text(a, page.dash()),
                replayed ? human_count(a.replayed_steps) : "",
@@ -250,7 +261,8 @@ void add_logs(Page& page, const Report& r) {
   for (std::size_t i = skipped; i < with_log.size(); ++i) {
     const FailureRow& f = *with_log[i];
     page.add_whole(Line()
-                       .add(fmt::format("  output of attempt {}, rank {}: ", f.attempt, *f.rank))
+                       .add(fmt::format("  output of attempt {}, rank {}: ",
+                                        attempt_label(f.attempt, r), *f.rank))
                        .add(clean(f.log, page.style()), Ink::strong));
   }
 }
@@ -267,7 +279,7 @@ bool add_failures(Page& page, const Report& r) {
   const bool wide = style.width >= kWideColumns;
   for (const std::size_t i : shown) {
     const FailureRow& f = r.failure_rows[i];
-    table.add({failure_when(f, r, style), fmt::format("{}", f.attempt),
+    table.add({failure_when(f, r, style), attempt_label(f.attempt, r),
                f.rank ? fmt::format("{}", *f.rank) : "?", f.origin, failure_what(f, style),
                human_duration(f.lost_ns, style),
                f.unsaved_ns > 0 && wide ? human_duration(f.unsaved_ns, style) : ""});

@@ -49,6 +49,8 @@ std::string held_up_note(const Report& r, const Part& part, const Style& style) 
     if (most == nullptr || s.held_up_ns > most->held_up_ns) most = &s;
   }
   if (most == nullptr || timeline::group_of(part.bucket) != Group::launcher_init) return "";
+  // More than the stage itself took: who was last had come late to it already.
+  if (most->held_up_ns > part.ns) return "";
   if (most->held_up_ns < std::max(kHeldUpNsMin, part.ns / kHeldUpDivisor)) return "";
   return fmt::format("rank {} last, by {}", most->rank, human_duration(most->held_up_ns, style));
 }

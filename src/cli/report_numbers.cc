@@ -61,6 +61,9 @@ void add_recovery(Page& page, const Report& r, bool over) {
       line.add(fmt::format("; new data after {}", times_text(r.time_to_new_data_ns, style)));
     }
     if (open > 0) line.add(fmt::format("; {} not recovered", open), Ink::down);
+    if (r.between_runs_ns >= between_runs_shown_min_ns) {
+      line.add(fmt::format("; with {} between runs", human_duration(r.between_runs_ns, style)));
+    }
   }
   page.add_broken(line, kLabelColumns);
 }

@@ -98,7 +98,9 @@ class Importer {
     if (!jobs.ok() || options_.job.empty()) return jobs;
     std::erase_if(*jobs, [this](const auto& job) { return job.job != options_.job; });
     if (jobs->empty()) {
-      return Status::not_found(fmt::format("the input has no event of job {}", options_.job));
+      return Status::not_found(fmt::format(
+          "the input has no event of job {}: its lines name another (leave --job out to take them)",
+          options_.job));
     }
     return jobs;
   }

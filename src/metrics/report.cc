@@ -1,5 +1,7 @@
 #include "metrics/report.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -141,6 +143,34 @@ std::vector<RankRow> rank_rows(const JobResult& job) {
   return rows;
 }
 
+// Where an attempt that counts from its first step loaded something: was it a checkpoint?
+void note_unplaced_loads(Coverage& c, const JobResult& job, const event::NameTable& names) {
+  bool trained_before = false;
+  for (const AttemptResult& a : job.attempts) {
+    for (const auto& [key, value] : a.facts.attrs) {
+      if (names.text(key) != "loaded_without_position") continue;
+      if (!trained_before || !a.facts.restores.empty() || a.replayed_steps == 0) continue;
+      c.notes.push_back(fmt::format(
+          "Attempt {} loaded {} and nothing tells the position it was saved at: if it is a "
+          "checkpoint, the {} steps that count as replayed may be new ones.",
+          a.id, names.text(value), a.replayed_steps));
+    }
+    trained_before |= a.steps > 0;
+  }
+}
+
+// Batches that no data loader handed out: waiting for them looks like training.
+void note_unseen_data(Coverage& c, const JobResult& job) {
+  const timeline::Account total = job.ledger.total();
+  const bool seen = total.sums[Bucket::init_first_batch] + total.sums[Bucket::wasted_data_wait] > 0;
+  // Only of what our own hook watched: other sources need not tell.
+  if (total.steps == 0 || seen || !job.attrs.contains("headway")) return;
+  c.notes.emplace_back(
+      "No wait for data was seen: if the script gets its batches without a DataLoader, the time "
+      "for "
+      "it is inside effective. Wrap its iterator in hw.steps() to see it.");
+}
+
 void cover(Report& r, const JobResult& job, const event::JobStreams& streams) {
   Coverage& c = r.coverage;
   c.overlap_ns = job.overlap_ns;
@@ -163,6 +193,8 @@ void cover(Report& r, const JobResult& job, const event::JobStreams& streams) {
       if (!s.loss.note.empty()) c.notes.push_back(s.loss.note);
     }
   }
+  if (streams.names) note_unplaced_loads(c, job, *streams.names);
+  note_unseen_data(c, job);
 }
 
 void count_failures(Report& r) {

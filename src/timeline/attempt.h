@@ -50,7 +50,8 @@ struct CriticalStage {
   std::int64_t held_up_ns = 0;
 };
 
-// Durations of finished steps: exact count, sum and extremes, and a histogram of 16 bins an octave.
+// Training time of finished steps, what was carved out of them left out: exact count, sum and
+// extremes, and a histogram of 16 bins an octave.
 struct StepTimes {
   std::uint64_t count = 0;
   std::int64_t sum_ns = 0, min_ns = 0, max_ns = 0;

@@ -154,6 +154,7 @@ void AttemptState::first_step(const StepRecord& step, std::int64_t to, Bucket tr
     out_.ledger.add(piece);
   }
   out_.first_trained_ns = trained;
+  out_.step_times.add(out_.train_ns);
 }
 
 }  // namespace headway::timeline

@@ -32,6 +32,7 @@ AttemptState::AttemptState(const AttemptState& o)
       agent_beyond_ns_(o.agent_beyond_ns_),
       saves_(o.saves_),
       last_key_(o.last_key_),
+      aligned_(o.aligned_),
       late_(o.late_) {
   for (RankState& r : ranks_) r.machine.bind(&out_.facts);
 }
@@ -85,10 +86,33 @@ bool AttemptState::must_wait() const {
   return waiting;
 }
 
+// Often rank 0 alone reads the checkpoint and broadcasts it: the others do not know where they are
+// and count from 1. Ranks train in step, so they are where rank 0 is.
+void AttemptState::align_ranks() {
+  aligned_ = std::any_of(ranks_.begin(), ranks_.end(),
+                         [](const RankState& r) { return r.machine.has_step(); });
+  const Position* restored = nullptr;
+  for (const RankState& r : ranks_) {
+    const std::optional<Position>& p = r.machine.restored();
+    if (!p || p->step <= 0 || !r.machine.has_step() || r.machine.front().step != p->step + 1) {
+      continue;
+    }
+    if (restored == nullptr || p->step > restored->step) restored = &*p;
+  }
+  if (restored == nullptr) return;
+  const Position from = *restored;
+  for (RankState& r : ranks_) {
+    if (!r.machine.restored() && r.machine.has_step() && r.machine.front().step == 1) {
+      r.machine.count_from(from);
+    }
+  }
+}
+
 // Combines the lowest step that any rank has finished. False when there is none, or when it is too
 // early to tell.
 bool AttemptState::combine_next() {
   if (must_wait()) return false;
+  if (!aligned_) align_ranks();
   const StepRecord* key = nullptr;
   for (const RankState& r : ranks_) {
     if (!r.machine.has_step()) continue;
@@ -219,8 +243,8 @@ void AttemptState::take_step(const StepRecord& step, std::int64_t end_ns) {
         });
     out_.train_ns += train_ns;
     out_.ledger.close_step(to, data, train_ns);
+    out_.step_times.add(train_ns);
   }
-  out_.step_times.add(to - from);
   cursor_ns_ = to;
   ++out_.steps;
   if (!is_new) ++out_.replayed_steps;

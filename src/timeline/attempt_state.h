@@ -87,6 +87,7 @@ class AttemptState {
   };
 
   bool combine_next();
+  void align_ranks();
   [[nodiscard]] bool must_wait() const;
   enum class Ended : std::uint8_t { yes, no, not_known_yet };
   [[nodiscard]] Ended ended_by_all(std::int64_t generation, std::int64_t step) const;
@@ -122,6 +123,7 @@ class AttemptState {
   std::int64_t agent_beyond_ns_ = kNoTime;
   SavedPositions saves_;
   std::pair<std::int64_t, std::int64_t> last_key_;
+  bool aligned_ = false;
   bool late_ = false;  // a rank told of a step after it was combined without it
 };
 

@@ -95,6 +95,9 @@ void RankMachine::take(const Event& e) {
       Event clamped = e;
       clamped.t_ns = std::clamp(e.t_ns, -kTimeMax, kTimeMax);
       facts_->take(clamped, options_.rank);
+      if (e.type == EventType::restore && !any_step_) {
+        restored_ = Position{clamped.t_ns, e.a, e.b, e.name};
+      }
       // What surrounds an attempt says nothing about when its trainer was at work.
       if (e.type == EventType::mark && e.name != HW_MARK_FAILURE) return;
       break;
@@ -310,8 +313,21 @@ void RankMachine::device_done(const Event& e) {
   }
 }
 
+void RankMachine::shift(StepRecord& record) const {
+  record.step = base::add_saturated(record.step, step_shift_);
+  if (record.data != HW_NO_DATA) record.data = base::add_saturated(record.data, data_shift_);
+}
+
 void RankMachine::release(StepRecord&& record) {
+  shift(record);
   queue_.push_back(std::move(record));
+}
+
+void RankMachine::count_from(const Position& position) {
+  HW_CHECK(step_shift_ == 0 && data_shift_ == 0);
+  step_shift_ = position.step;
+  data_shift_ = position.data == HW_NO_DATA ? 0 : position.data;
+  for (std::size_t i = head_; i < queue_.size(); ++i) shift(queue_[i]);
 }
 
 void RankMachine::pop() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -66,6 +67,11 @@ class RankMachine {
   [[nodiscard]] const StepRecord& front() const { return queue_[head_]; }
   void pop();
 
+  // The position that this rank restored before its first step, if it did.
+  [[nodiscard]] const std::optional<Position>& restored() const { return restored_; }
+  // Its steps are numbered on from there after all: those in the queue and those to come.
+  void count_from(const Position& position);
+
   [[nodiscard]] std::uint32_t rank() const { return options_.rank; }
   [[nodiscard]] bool any_event() const { return first_ns_ != kNoTime; }
   [[nodiscard]] std::int64_t first_event_ns() const { return first_ns_; }
@@ -107,6 +113,7 @@ class RankMachine {
   void start_loop(std::int64_t t_ns);
   void flush_pending();
   void release(StepRecord&& record);
+  void shift(StepRecord& record) const;
   void recompute_kind();
   [[nodiscard]] Kind joined_kind() const;
 
@@ -139,6 +146,8 @@ class RankMachine {
   std::int64_t generation_ = 0;
   bool missing_data_ = false;
   std::deque<StepRecord> awaiting_device_;
+  std::optional<Position> restored_;
+  std::int64_t step_shift_ = 0, data_shift_ = 0;
   std::vector<StepRecord> queue_;
   std::size_t head_ = 0;
   std::map<event::NameId, std::int64_t> user_;

@@ -35,6 +35,32 @@ TEST(Ranks, TheLastRankThroughAStageDecidesAndIsNamed) {
   EXPECT_EQ(share(job, 0).sums.total(), sec(8));
 }
 
+TEST(Ranks, WhoDidNotReadTheCheckpointIsWhereTheOthersAre) {
+  Story s;
+  s.as(1, event::kAgentRank).mark(0, HW_MARK_LAUNCHER_START).mark(100, HW_MARK_LAUNCHER_START);
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    s.as(1, r);
+    for (int n = 1; n <= 30; ++n) s.step(n, n + 1, n, 8 * n);
+  }
+  s.as(1, event::kAgentRank).fail(31.5, {.signal = 9, .rank = 1});
+  s.as(2, event::kAgentRank).mark(40, HW_MARK_LAUNCHER_START);
+  s.as(2, 0).restore(41, 20, 160);
+  for (std::uint32_t r = 0; r < 2; ++r) {
+    s.as(2, r);
+    const std::int64_t from = r == 0 ? 20 : 0;  // rank 1 got its weights from rank 0
+    for (int n = 1; n <= 15; ++n) s.step(41 + n, 42 + n, from + n, 8 * (from + n));
+  }
+  s.as(2, event::kAgentRank).exit(57);
+  const JobResult job = s.tell();
+  ASSERT_EQ(job.attempts.size(), 2u);
+  EXPECT_EQ(job.attempts[1].steps, 15u);
+  EXPECT_EQ(job.attempts[1].first_step, 21);
+  EXPECT_EQ(job.attempts[1].last_step, 35);
+  EXPECT_EQ(job.attempts[1].replayed_steps, 10u);
+  EXPECT_EQ(job.attempts[1].facts.anomalies.partial_steps, 0u);
+  EXPECT_EQ(job.attempts[1].step_times.max_ns, sec(1));
+}
+
 TEST(Ranks, TheCriticalRanksWaitsAreCharged) {
   Story s;
   for (std::uint32_t r = 0; r < 2; ++r) s.as(1, r).mark(0, HW_MARK_LAUNCHER_START).step(0, 1, 1);

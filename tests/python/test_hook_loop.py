@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from launching import Launcher
+from launching import Journal, Launcher
 
 PRELUDE = """
 import torch, torch.nn as nn
@@ -211,3 +211,97 @@ if __name__ == "__main__":
     journal.check_nesting()
     assert {row.lane for row in journal.rows} == {0}
     assert journal.step_ends() == [(n, 2 * n) for n in range(1, 5)]
+
+
+def seconds(journal: Journal, name: str) -> float:
+    return sum(end - begin for begin, end in journal.spans(name)) / 1e9
+
+
+BY_MODE = """
+    import time, torch, torch.nn as nn
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    def evaluate():
+        model.eval()
+        time.sleep(0.05)
+        with torch.no_grad():
+            model(torch.ones(2, 3))
+        model.train()
+    real = nn.Module.train
+    evaluate()                      # before training: not the loop's
+    for step in range(6):
+        model(torch.ones(2, 3)).sum().backward()
+        optimizer.step()
+        if step % 2:
+            evaluate()
+        time.sleep(0.02)            # the next step's own
+    assert nn.Module.train is real
+    model.eval()
+    time.sleep(0.05)
+"""
+
+
+def test_evaluation_without_a_loader_is_seen_by_the_mode(launch: Launcher) -> None:
+    journal = launch.train(BY_MODE).journal
+    journal.check_nesting()
+    assert [n for n, _ in journal.step_ends()] == [1, 2, 3, 4, 5, 6]
+    spans = journal.spans("eval")
+    assert len(spans) == 4
+    assert all((end - begin) / 1e9 >= 0.05 for begin, end in spans)
+
+
+def test_what_follows_the_last_batch_of_an_evaluation_belongs_to_it(launch: Launcher) -> None:
+    text = (
+        PRELUDE
+        + """
+import time
+for epoch in range(2):
+    for (x,) in loader:
+        forward(x).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for (x,) in DataLoader(data, batch_size=4):
+            forward(x)
+    time.sleep(0.1)
+    model.train()
+"""
+    )
+    journal = launch.train(text).journal
+    journal.check_nesting()
+    assert len(journal.spans("eval")) == 2 and seconds(journal, "eval") >= 0.2
+    assert journal.step_ends()[-1] == (12, 48)
+
+
+def test_a_backbone_in_eval_mode_is_no_evaluation(launch: Launcher) -> None:
+    text = (
+        PRELUDE
+        + """
+for epoch in range(5):
+    for (x,) in loader:
+        model.train()
+        model[0].eval()
+        forward(x).backward()
+        optimizer.step()
+"""
+    )
+    journal = launch.train(text).journal
+    journal.check_nesting()
+    assert len(journal.of("step_end")) == 30
+    assert len(journal.spans("eval")) <= 1, "believed once at most"
+
+
+def test_a_compiled_function_that_calls_eval_is_compiled_as_ever(launch: Launcher) -> None:
+    text = (
+        PRELUDE
+        + """
+def predict(x):
+    model.eval()
+    return model(x)
+compiled = torch.compile(predict, backend="eager", fullgraph=True)
+print(compiled(torch.ones(2, 3)).shape, model.training)
+"""
+    )
+    plain = launch.run(launch.script(text), hook=False)
+    hooked = launch.run(launch.script(text))
+    assert (hooked.code, hooked.out) == (plain.code, plain.out), hooked.err

@@ -60,6 +60,66 @@ def test_a_restart_continues_the_numbers(launch: Launcher, how: str) -> None:
     assert second.step_ends() == [(n, 2 * n) for n in range(5, 10)]
 
 
+def test_a_copy_keeps_its_position(launch: Launcher) -> None:
+    """As a checkpoint does that went to an object store and back."""
+    launch.train(TRAIN, "path", "6")
+    saved = launch.folder / "last.pt"
+    content = saved.read_bytes()
+    saved.unlink()
+    saved.write_bytes(content)
+    journal = launch.train(TRAIN, "path", "9").journal
+    assert [(r.a, r.b) for r in journal.of("restore")] == [(4, 8)]
+    assert journal.step_ends() == [(n, 2 * n) for n in range(5, 10)]
+    assert "loaded_without_position" not in journal.attrs()
+    saved.write_bytes(content + b"changed")
+    assert launch.train(TRAIN, "path", "9").journal.attrs()["loaded_without_position"] == "last.pt"
+
+
+WITH_STATE_DICT = """
+    import sys
+    import torch, torch.nn as nn
+    import torch.distributed.checkpoint as dcp
+    from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    from torch.utils.data import DataLoader, TensorDataset
+    resume, stop, kind = sys.argv[1] == "resume", int(sys.argv[2]), sys.argv[3]
+    loader = DataLoader(TensorDataset(torch.randn(64, 3)), batch_size=2)
+    model = nn.Linear(3, 1)
+    optimizer = getattr(torch.optim, kind)(model.parameters(), lr=0.01)
+    start = 0
+    if resume:
+        weights, state = get_state_dict(model, optimizer)
+        stored = {"model": weights, "optimizer": state, "step": 0}
+        dcp.load(stored, checkpoint_id="ck")
+        set_state_dict(
+            model, optimizer, model_state_dict=stored["model"], optim_state_dict=stored["optimizer"]
+        )
+        start = stored["step"]
+    for step, (x,) in enumerate(loader, 1):
+        if step <= start:
+            continue
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if step % 4 == 0:
+            weights, state = get_state_dict(model, optimizer)
+            dcp.save({"model": weights, "optimizer": state, "step": step}, checkpoint_id="ck")
+        if step == stop:
+            break
+"""
+
+
+@pytest.mark.parametrize("kind", ["Adam", "SGD"])
+def test_the_step_that_makes_an_optimizers_state_is_none(launch: Launcher, kind: str) -> None:
+    """get_state_dict() steps with zero gradients: before the first step, and at every save of an
+    optimizer without state."""
+    first = launch.train(WITH_STATE_DICT, "start", "6", kind).journal
+    assert first.step_ends() == [(n, 2 * n) for n in range(1, 7)]
+    second = launch.train(WITH_STATE_DICT, "resume", "9", kind).journal
+    assert [(r.a, r.b) for r in second.of("restore")] == [(4, 8)]
+    assert second.step_ends() == [(n, 2 * n) for n in range(5, 10)]
+
+
 def test_a_restart_from_scratch_starts_at_one(launch: Launcher) -> None:
     launch.train(TRAIN, "path", "6")
     (launch.folder / "last.pt").unlink()

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from launching import PACKAGE, Launcher
 
-from headway._auto import position
+from headway import _recorder as rec
+from headway._auto import failure, position
 from headway._auto.claim import is_launcher, process_start_monotonic_ns
 from headway._auto.device import PENDING_MAX, DeviceSteps
 from headway._auto.position import Position
@@ -127,6 +128,29 @@ def test_device_events_in_flight_are_bounded() -> None:
     for step in range(PENDING_MAX + 10):
         steps.after_step(step)
     assert steps.skipped == 10
+
+
+@pytest.mark.parametrize(
+    ("error", "origin", "text"),
+    [
+        (ValueError("bad shape"), rec.ORIGIN_USER, "ValueError: bad shape"),
+        (FileNotFoundError(2, "gone"), rec.ORIGIN_USER, "FileNotFoundError: [Errno 2] gone"),
+        (OSError(5, "Input/output error"), rec.ORIGIN_UNKNOWN, "OSError: [Errno 5] Input/output"),
+        (RuntimeError("CUDA error: an illegal"), rec.ORIGIN_UNKNOWN, "RuntimeError: CUDA error"),
+        (RuntimeError("mat1 and mat2"), rec.ORIGIN_USER, "RuntimeError: mat1 and mat2"),
+        (
+            RuntimeError(
+                "Caught OSError in worker 0.\nOriginal Traceback:\n File x\nOSError: gone"
+            ),
+            rec.ORIGIN_UNKNOWN,
+            "RuntimeError: Caught OSError in worker 0. OSError: gone",
+        ),
+    ],
+)
+def test_whose_fault_an_exception_is(error: BaseException, origin: int, text: str) -> None:
+    described = failure._describe(type(error), error)
+    assert described.startswith(text)
+    assert failure._origin(type(error), described) == origin
 
 
 def test_import_times_add_up_by_package(launch: Launcher) -> None:

@@ -6,6 +6,7 @@
     constructions watches the construction of families of classes
     stages        the start-up stages
     loop          batches, steps, evaluation
+    modes         evaluation by model.eval() and model.train()
     compiles      torch.compile
     saves         torch.save/load and DCP, and the position they carry (position)
     device        when the accelerator finished a step

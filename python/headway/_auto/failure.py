@@ -4,6 +4,7 @@ was there prints it, as ever."""
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,11 @@ from headway._recorder import core
 
 REASON_CHARS_MAX = 200
 INTERRUPTED_EXIT_CODE = 130
+# Errors of devices, links and disks reach Python as RuntimeError, or inside another one's text.
+MACHINE = re.compile(
+    r"CUDA error|CUDNN|CUBLAS|NCCL|HIP error|[Gg]loo|Connection (reset|refused|closed|timed out)"
+    r"|ECC|[Tt]imed out|Input/output error|No space left|Stale file handle|OSError"
+)
 
 _seen = False
 
@@ -48,9 +54,18 @@ def _record(kind: type[BaseException], error: BaseException) -> None:
     _seen = True
     session.flush()
     exit_code = INTERRUPTED_EXIT_CODE if issubclass(kind, KeyboardInterrupt) else 1
-    reason = core.name_id(_describe(kind, error))
-    rank = _rank()
-    core.mark_end(rec.MARKS["failure"], exit_code, 0, rec.ORIGIN_USER, rank, reason)
+    text = _describe(kind, error)
+    origin = _origin(kind, text)
+    core.mark_end(rec.MARKS["failure"], exit_code, 0, origin, _rank(), core.name_id(text))
+
+
+def _origin(kind: type[BaseException], text: str) -> int:
+    """The script's own fault, where the exception can hardly mean anything else."""
+    if issubclass(kind, FileNotFoundError):
+        return rec.ORIGIN_USER
+    if issubclass(kind, (OSError, MemoryError)) or MACHINE.search(text):
+        return rec.ORIGIN_UNKNOWN
+    return rec.ORIGIN_USER
 
 
 def _describe(kind: type[BaseException], error: BaseException) -> str:
@@ -58,7 +73,10 @@ def _describe(kind: type[BaseException], error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = ""
-    line = " ".join(text.split())
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if any("Traceback" in line for line in lines[1:]):  # of a worker: its last line is the cause
+        lines = [lines[0], lines[-1]]
+    line = " ".join(" ".join(lines).split())
     words = f"{kind.__name__}: {line}" if line else kind.__name__
     return words[:REASON_CHARS_MAX].encode("utf-8", "replace").decode()
 

@@ -68,6 +68,9 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
         self.probes: list[Any] = []
         self.probed = 0
         self.after_step: Callable[[int], None] | None = None
+        self.pretending = False  # an optimizer steps, but not to train
+        self.by_mode = False  # the evaluation that goes on ends with model.train()
+        self.eval_over: Callable[[bool], None] = lambda by_step: None
 
     # ---- iterators
 
@@ -130,7 +133,8 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
             self._end_late()
         if session.late or session.held_end is not None:
             session.flush()
-        if not self.grad_enabled() or source.kind == EVALUATION:
+        evaluates = not self.grad_enabled() or source.kind == EVALUATION
+        if evaluates or (self.by_mode and source.kind != TRAIN):
             self._evaluate()
             self.phase = rec.EVAL
         elif self.run.explicit:
@@ -142,7 +146,7 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
                     self.fetching = fetching
                     return True
             elif self.evaluating:
-                self._end_evaluation()
+                self.end_evaluation()
             if self.probes and not self.hooked_steps:
                 self._probe(fetching.count > 0)
             self.phase = self._wait_phase(fetching)
@@ -163,8 +167,8 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
         self.fetching = None
         phase = self.phase
         if phase == rec.EVAL:
-            if error is not None:
-                self._end_evaluation()
+            if error is not None and not self.by_mode:
+                self.end_evaluation()
             return
         core.end(phase)
         if phase == rec.GET_FIRST_BATCH_DATA:
@@ -206,10 +210,18 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
         self.phase = rec.EVAL
         self._evaluate()
 
-    def _end_evaluation(self) -> None:
+    def evaluate_by_mode(self) -> None:
+        """model.eval() was called between two steps."""
+        self.by_mode = True
+        self._evaluate()
+
+    def end_evaluation(self, by_step: bool = False) -> None:
         if self.evaluating:
             self.evaluating = False
             core.end(rec.EVAL)
+            if self.by_mode:
+                self.by_mode = False
+                self.eval_over(by_step)
             if stages.open:
                 session.last_tick = core.now()
 
@@ -248,7 +260,7 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
         if session.late or session.held_end is not None:
             session.flush()
         if self.evaluating:
-            self._end_evaluation()
+            self.end_evaluation(by_step=True)
         if self.batches:
             self.training_known = True
         self.close_step()
@@ -300,7 +312,7 @@ class Loop(core.LoopState):  # type: ignore[misc, name-defined]
         if self.extend or self.elsewhere:
             self._end_late()
         if self.evaluating:
-            self._end_evaluation()
+            self.end_evaluation()
 
 
 loop = Loop()

@@ -49,6 +49,7 @@ class Saves:
 
     def __init__(self) -> None:
         self.busy = False  # inside a save or load: DCP uses torch.save itself
+        self.told_unknown = False
 
     # ---- saving
 
@@ -105,10 +106,15 @@ class Saves:
     # ---- loading
 
     def _load_begin(self, path: str | None) -> Any:
-        if self.busy or path is None or not stages.open or session.run.explicit:
+        if self.busy or not stages.open or session.run.explicit:
             return None
-        found = position.read(path)
+        found = position.read(path) if path is not None else None
         if found is None:
+            if not self.told_unknown and (path is None or os.path.exists(path)):
+                # Weights, or a checkpoint that we cannot place: the report says so if it matters.
+                self.told_unknown = True
+                name = "a buffer" if path is None else os.path.basename(path.rstrip("/"))
+                core.attr("loaded_without_position", name)
             return None
         self.busy = True
         stages.end_imports()

@@ -13,6 +13,7 @@ from headway._auto.compiles import compiles
 from headway._auto.constructions import constructions
 from headway._auto.device import DeviceSteps
 from headway._auto.loop import loop
+from headway._auto.modes import modes
 from headway._auto.saves import saves
 from headway._auto.session import session
 from headway._auto.stages import stages
@@ -78,8 +79,11 @@ def _watch_steps(torch: ModuleType) -> None:
     def step_hook(optimizer: Any, args: Any, kwargs: Any) -> None:
         if tracing():  # Dynamo traces us into a compiled optimizer: leave nothing there
             return
+        if loop.pretending:
+            return
         stepped(optimizer)
 
+    modes.install(torch.nn.Module, tracing)
     optimizer_module = sys.modules["torch.optim.optimizer"]
     optimizer_module.register_optimizer_step_post_hook(step_hook)
 
@@ -189,6 +193,19 @@ def _watch_dcp(_module: ModuleType) -> None:
     _replace("load", (loader, package), saves.dcp_load_enter, saves.load_leave)
 
 
+def _watch_state_dict(_module: ModuleType) -> None:
+    """get_state_dict() makes an optimizer's state by a step with zero gradients, which is none."""
+
+    def enter(_args: object, _kwargs: object) -> bool:
+        loop.pretending = True
+        return True
+
+    def leave(_token: object, _result: object, _error: object) -> None:
+        loop.pretending = False
+
+    _replace("_init_optim_state", ("torch.distributed.checkpoint.state_dict",), enter, leave)
+
+
 def _watch_summary_writer(module: ModuleType) -> None:
     constructions.watch(module.SummaryWriter, *_stage(rec.INIT_PLUGINS))
 
@@ -198,6 +215,7 @@ LATER: tuple[tuple[str, str, Action], ...] = (
     ("torch.distributed.device_mesh", "device meshes", _watch_device_mesh),
     ("torch.distributed.fsdp", "fully_shard", _watch_fully_shard),
     ("torch.distributed.checkpoint", "DCP", _watch_dcp),
+    ("torch.distributed.checkpoint.state_dict", "DCP's state dicts", _watch_state_dict),
     ("torch.utils.tensorboard.writer", "loggers", _watch_summary_writer),
     ("torch._dynamo.callback", "compile", compiles.install),
     ("torch._inductor.cpp_builder", "runs of the C++ compiler", compiles.watch_builds),
