@@ -42,7 +42,8 @@ Standing standing(JobState state) {
 // advice is made of, and what the page says elsewhere, is left out.
 std::vector<std::pair<std::string, std::string>> attrs_to_show(const Report& r) {
   static constexpr std::string_view kLast[] = {"slurm_job_id", "host", "argv"};
-  static constexpr std::string_view kLeftOut[] = {"headway", "nproc", "script"};
+  static constexpr std::string_view kLeftOut[] = {"headway", "nproc", "script",
+                                                  "loaded_without_position"};
   const auto is_in = [](const auto& list, std::string_view key) {
     return std::find(std::begin(list), std::end(list), key) != std::end(list);
   };
