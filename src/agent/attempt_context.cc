@@ -41,9 +41,9 @@ void write_opening(AgentJournal& journal, const RunOptions& options,
     const bool told = slurm && slurm->start_time_s > 0;
     const std::int64_t allocated_ns =
         told ? start_monotonic_ns(*slurm, began_monotonic_ns) : began_monotonic_ns;
-    if (told || !slurm) journal.mark_at_monotonic(HW_MARK_RESOURCES_AVAILABLE, allocated_ns);
     // Without a scheduler nothing waits: what lies before belongs to whoever had not started it.
     if (!slurm) journal.mark_at_monotonic(HW_MARK_SUBMITTED, allocated_ns);
+    if (told || !slurm) journal.mark_at_monotonic(HW_MARK_RESOURCES_AVAILABLE, allocated_ns);
     journal.mark_at_monotonic(HW_MARK_ALLOCATED, allocated_ns);
   }
   journal.mark_at_monotonic(HW_MARK_LAUNCHER_START, began_monotonic_ns);

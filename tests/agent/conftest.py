@@ -24,6 +24,7 @@ BINARY = Path(os.environ.get("HEADWAY_BIN", BUILT)).absolute()
 WAIT_MAX_S = 30.0
 HEADER_BYTES = 4096
 MARKS = {
+    1: "submitted",
     2: "resources_available",
     3: "allocated",
     4: "launcher_start",

@@ -100,7 +100,7 @@ def test_a_killed_rank_restarts_the_group(agent, until):
     assert agent.attempts("j") == [1, 2]
     first, second = agent.journal("j", 1), agent.journal("j", 2)
     assert [mark.name for mark in first.marks] == [
-        *("resources_available", "allocated", "launcher_start"),
+        *("submitted", "resources_available", "allocated", "launcher_start"),
         *("trainer_start", "trainer_start", "failure", "exit", "exit"),
     ]
     (failure,) = first.named("failure")
