@@ -46,6 +46,7 @@ sanitized() {
   local preset=$1 regex=$2 tests
   shift 2
   configure "$preset"
+  ninja -C "$(build_dir "$preset")" build.ninja >/dev/null # a stale list would miss a new test
   mapfile -t tests < <(ctest --test-dir "$(build_dir "$preset")" -N -R "$regex" |
     sed -nE 's/^ *Test +#[0-9]+: //p')
   [ ${#tests[@]} -gt 0 ] || die "$preset: no test fits '$regex'"

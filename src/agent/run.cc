@@ -22,6 +22,7 @@
 #include "agent/sweep.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/job_path.h"
 #include "headway/headway.h"
 
 namespace headway::agent {
@@ -213,7 +214,7 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
   identity.master_addr = "127.0.0.1";
   identity.master_port = attempt.port.port;
   if (!attempt.dir.empty()) {
-    identity.error_file = fmt::format("{}/error-{}.json", attempt.dir, rank);
+    identity.error_file = base::error_file_path(attempt.dir, static_cast<std::uint32_t>(rank));
   }
   plan.environment = process_environment(environment_, options_.has_ranks() ? &identity : nullptr,
                                          attempt.measurement ? &*attempt.measurement : nullptr,

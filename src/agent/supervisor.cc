@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/job_path.h"
 #include "headway/headway.h"
 
 namespace headway::agent {
@@ -64,7 +65,9 @@ base::Status Supervisor::start_rank(int index) {
     HW_CHECK(watch(rank.child.pidfd.get(), EPOLLIN, Watch::rank_end, index));
   }
   if (!rank.child.out.valid()) return {};
-  if (!plan_.dir.empty()) rank.log = RankLog(fmt::format("{}/rank-{}.log", plan_.dir, index));
+  if (!plan_.dir.empty()) {
+    rank.log = RankLog(base::rank_log_path(plan_.dir, static_cast<std::uint32_t>(index)));
+  }
   for (const bool is_stderr : {false, true}) {
     base::UniqueFd& pipe = is_stderr ? rank.child.err : rank.child.out;
     const Watch kind = is_stderr ? Watch::rank_err : Watch::rank_out;

@@ -91,4 +91,12 @@ std::string agent_journal_stem(std::string_view host) {
   return "agent-" + sanitize_job_name(host);
 }
 
+std::string rank_log_path(std::string_view attempt_dir, std::uint32_t rank) {
+  return std::string(attempt_dir) + "/rank-" + std::to_string(rank) + ".log";
+}
+
+std::string error_file_path(std::string_view attempt_dir, std::uint32_t rank) {
+  return std::string(attempt_dir) + "/error-" + std::to_string(rank) + ".json";
+}
+
 }  // namespace headway::base

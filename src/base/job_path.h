@@ -3,6 +3,7 @@
 //
 //   <jobs root>/<job>/<attempt>/rank-00000.hwj     a rank's journal
 //   <jobs root>/<job>/<attempt>/agent-<host>.hwj   the launcher's
+//   <jobs root>/<job>/<attempt>/rank-0.log         a rank's output
 //
 // A name that is not safe as a folder name is refused, never quietly changed; sanitize_job_name()
 // makes a safe one out of anything, for names that Headway derives itself. Any thread, except that
@@ -39,5 +40,9 @@ Result<std::string> jobs_root(std::string_view given = {});
 // File names inside an attempt's folder, without the suffix: "rank-00007", "agent-<host>".
 [[nodiscard]] std::string rank_journal_stem(std::uint32_t rank);
 [[nodiscard]] std::string agent_journal_stem(std::string_view host);
+
+// What a rank wrote, where the launcher kept it, and the error file of torch's @record.
+[[nodiscard]] std::string rank_log_path(std::string_view attempt_dir, std::uint32_t rank);
+[[nodiscard]] std::string error_file_path(std::string_view attempt_dir, std::uint32_t rank);
 
 }  // namespace headway::base

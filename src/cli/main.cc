@@ -81,8 +81,7 @@ int main(int argc, char** argv) {
   using namespace headway::cli;
   CLI::App app{
       "Headway measures where every nanosecond of a training job goes, so that the lost ones can "
-      "be "
-      "taken back."};
+      "be taken back."};
   app.name("headway");
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("headway ") + HEADWAY_VERSION);

@@ -70,7 +70,7 @@ void find_logs(const std::string& folder, metrics::Report& report) {
   if (folder.empty()) return;
   for (metrics::FailureRow& row : report.failure_rows) {
     if (!row.rank) continue;
-    std::string path = fmt::format("{}/{}/rank-{}.log", folder, row.attempt, *row.rank);
+    std::string path = base::rank_log_path(fmt::format("{}/{}", folder, row.attempt), *row.rank);
     if (::access(path.c_str(), R_OK) == 0) row.log = std::move(path);
   }
 }

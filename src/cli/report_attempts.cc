@@ -165,7 +165,7 @@ std::string attempt_label(std::int64_t id, const Report& r) {
   const bool one_run = std::all_of(r.attempts.begin(), r.attempts.end(),
                                    [&](const AttemptRow& a) { return run_of(a.id) == 0; });
   if (one_run || run_of(id) >= kRunsMax) return fmt::format("{}", id);
-  return fmt::format("{}.{}", run_of(id) + 1, id % 65536);
+  return fmt::format("{}.{}", run_of(id) + 1, timeline::launch_of(id));
 }
 
 // Steps are known for whole attempts only, not for the part of one that lies in a window.

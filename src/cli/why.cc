@@ -71,7 +71,7 @@ Result<Question> from_logs(const std::vector<std::string>& paths) {
 }
 
 void add_error_file(const std::string& folder, int rank, Evidence& evidence) {
-  const auto text = base::read_file(fmt::format("{}/error-{}.json", folder, rank),
+  const auto text = base::read_file(base::error_file_path(folder, static_cast<std::uint32_t>(rank)),
                                     interchange::kErrorFileBytesMax);
   if (!text.ok()) return;
   const auto error = interchange::parse_torchrun_error(text.value());
@@ -110,8 +110,8 @@ Result<Question> from_job(const Options& options) {
   const std::string job_folder = folder_of_job(place_of(name, options.load.root), streams->job);
   const std::string folder = fmt::format("{}/{}", job_folder, row.attempt);
   // Who failed first comes first: between files there is no other order.
-  for (const char* part : {".log.1", ".log"}) {
-    const std::string path = fmt::format("{}/rank-{}{}", folder, rank, part);
+  const std::string log = base::rank_log_path(folder, static_cast<std::uint32_t>(rank));
+  for (const std::string& path : {log + ".1", log}) {
     if (::access(path.c_str(), R_OK) != 0) continue;
     if (Status s = read_log(path, rank, evidence.lines); !s.ok()) return s;
   }

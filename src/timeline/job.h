@@ -17,6 +17,9 @@ namespace headway::timeline {
 [[nodiscard]] constexpr std::int64_t allocation_of(std::int64_t attempt) {
   return attempt >> 16;
 }
+[[nodiscard]] constexpr std::int64_t launch_of(std::int64_t attempt) {
+  return attempt & 0xffff;
+}
 
 // Time between the first and the last event of a job in which it held no resources.
 struct Outside {

@@ -72,12 +72,12 @@ def arm() -> str:
     _armed_pid = os.getpid()
     if rec.load_error:
         return rec.load_error
-    if is_launcher(sys.orig_argv):
-        elastic.arm()
-        return ""
     core.hook_thread()
     core.hook_report(session.callback_failed)
     core.hook_enable(True)
+    if is_launcher(sys.orig_argv):
+        elastic.arm()
+        return ""
     core.import_clock_start()
     failure.install(claim)
     session.run.claim = claim

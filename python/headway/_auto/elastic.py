@@ -27,9 +27,6 @@ _told = False  # of the attempt's failure
 
 def arm() -> None:
     """In a launcher's process: waits for torch's elastic agent."""
-    core.hook_thread()
-    core.hook_report(session.callback_failed)
-    core.hook_enable(True)
     post_import.after(AGENT_MODULE, lambda m: _watch(m, "LocalElasticAgent", START, _starting))
     post_import.after(PROCESSES_MODULE, lambda m: _watch(m, "PContext", STOP, _stopping))
 

@@ -62,10 +62,12 @@ def _content_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def _by_content(content: str) -> str | None:
-    """Where the position of a checkpoint with this content is kept."""
+def _by_content(content: str) -> str:
+    """Where the position of a checkpoint with this content is kept. Raises without a folder."""
     root = os.environ.get("HEADWAY_DIR")
-    return os.path.join(root, _job(), FOLDER, content + ".json") if root else None
+    if not root:
+        raise OSError("no folder")
+    return os.path.join(root, _job(), FOLDER, content + ".json")
 
 
 def write(path: str, position: Position) -> bool:
@@ -91,8 +93,6 @@ def _write_attribute(path: str, fields: dict[str, Any]) -> None:
 def _write_by_content(_path: str, fields: dict[str, Any]) -> None:
     global _written
     target = _by_content(fields["content"])
-    if target is None:
-        raise OSError("no folder")
     folder = os.path.dirname(target)
     os.makedirs(folder, exist_ok=True)
     temporary = f"{target}.{os.getpid()}"
@@ -140,8 +140,5 @@ def _read_attribute(path: str, _content: str) -> Any:
 
 
 def _read_by_content(_path: str, content: str) -> Any:
-    target = _by_content(content)
-    if target is None:
-        return {"job": ""}
-    with open(target, encoding="utf-8") as file:
+    with open(_by_content(content), encoding="utf-8") as file:
         return json.load(file)
