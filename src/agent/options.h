@@ -36,6 +36,8 @@ struct RunOptions {
   int restarts_max = 0;
   std::int64_t grace_ns = 5'000'000'000;
   bool quiet = false;
+  bool cold = false;                 // no fork server
+  std::vector<std::string> preload;  // modules for it to import, beside what it learns
   CommandKind kind = CommandKind::script;
   std::vector<std::string> command;  // script, module or program, then its arguments
   std::vector<std::pair<std::string, std::string>> attrs;

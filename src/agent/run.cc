@@ -20,6 +20,7 @@
 #include "agent/signals.h"
 #include "agent/supervisor.h"
 #include "agent/sweep.h"
+#include "agent/warm_start.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/job_path.h"
@@ -95,7 +96,8 @@ class JobRun {
         began_ns_(began_monotonic_ns),
         slurm_(slurm_info(environment_)),
         console_(options.quiet),
-        own_groups_(options.nproc > 1 || !has_terminal()) {}
+        own_groups_(options.nproc > 1 || !has_terminal()),
+        warm_(options, own_groups_, signals_, sweep_) {}
 
   int run();
 
@@ -119,6 +121,7 @@ class JobRun {
   Guard guard_;
   Sweep sweep_;
   Signals signals_;
+  WarmStart warm_;
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured
   AttemptId attempt_;                // whose journal is open
@@ -238,6 +241,12 @@ Result<Outcome> JobRun::run_attempt(int restarts) {
   plan.dir = attempt.dir;
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
   plan.before_mark = [this] { follow_launcher(); };
+  if (attempt.measurement && !hook_.empty()) {
+    warm_.prepare(plan.process(0), folder_->root());
+    plan.server = warm_.server();
+    plan.plain_reason = warm_.reason();
+    plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
+  }
   Result<Outcome> outcome = Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
   if (!outcome.ok()) {
     // Nothing ran: the job's record must not look like a clean end.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/console.h"
+#include "agent/fork_server.h"
 #include "agent/guard.h"
 #include "agent/journal.h"
 #include "agent/line_cutter.h"
@@ -29,6 +30,9 @@ struct AttemptPlan {
   std::string dir;        // the attempt's folder, for logs; empty: none are kept
   std::function<SpawnPlan(int rank)> process;
   std::function<void()> before_mark;  // is the journal still the one of the attempt that runs?
+  ForkServer* server = nullptr;       // null: ranks are started plainly
+  std::string plain_reason;           // why there is none, if somebody might miss it
+  std::function<void()> server_gone;  // it ended while nobody waited for it
 };
 
 class Supervisor {
@@ -43,7 +47,7 @@ class Supervisor {
 
  private:
   // What an epoll event is about.
-  enum class Watch : std::uint32_t { signals, rank_end, rank_out, rank_err, sink };
+  enum class Watch : std::uint32_t { signals, rank_end, rank_out, rank_err, sink, server };
   struct Stream {
     base::UniqueFd fd;
     LineCutter cutter;
@@ -54,13 +58,24 @@ class Supervisor {
     Child child;
     RankLog log;
     std::vector<Stream> streams;  // stdout and stderr while they are open and captured
+    OutputPipes pipes;            // of a rank that the fork server was asked for
+    bool pending = false;         // asked for, no process yet
     bool running = false;
   };
 
   bool watch(int fd, std::uint32_t events, Watch kind, int rank);
   void unwatch(int fd);
 
+  base::Status start();
+  bool ask_server();
+  void serve_server();
+  base::Status start_pending_plainly(const std::string& reason);
+  void adopt(int index, pid_t pid);
+  void cancel_pending(int signal);
+  [[nodiscard]] bool any_pending() const;
   base::Status start_rank(int index);
+  void begin_rank(int index, Child child);
+  void note_start(const std::string& how);
   void serve_once();
   void on_rank_ready(int index);
   void end_rank(int index, const RankEnd& end);
@@ -89,6 +104,10 @@ class Supervisor {
   bool out_watched_ = false;
   bool err_watched_ = false;
   bool failure_recorded_ = false;
+  bool server_watched_ = false;
+  bool start_noted_ = false;
+  std::int64_t server_deadline_ns_ = 0;  // while ranks are pending
+  base::Status start_status_;            // of ranks that fell back to a plain start
 };
 
 }  // namespace headway::agent

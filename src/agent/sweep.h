@@ -14,6 +14,9 @@ class Sweep {
   // Becomes a subreaper. Children that are there already (a shell's that became us by exec, the
   // guard) are not the job's and are spared for good.
   void start();
+  // Another one that is not the job's, with what it starts; and no longer.
+  void spare(pid_t pid) { spared_.push_back(pid); }
+  void unspare(pid_t pid) { std::erase(spared_, pid); }
   // Kills and reaps every other descendant; returns how many it killed.
   int kill_descendants() const;
 

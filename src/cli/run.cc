@@ -119,6 +119,12 @@ void add_run(CLI::App& app, int& exit_code) {
       ->take_all();
   add_dir_option(*run, options.dir);
   run->add_flag("-m,--module", parsed->module, "SCRIPT is a module's name, as with python -m");
+  run->add_flag("--cold", options.cold,
+                "Start every rank from nothing: no fork server, nothing imported ahead");
+  run->add_option("--preload", options.preload,
+                  "Modules that the fork server imports beside those it learns; commas between")
+      ->delimiter(',')
+      ->type_name("MODULE,…");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing of our own but warnings");
   run->footer(kFooter);
   run->callback([parsed, began_ns, &exit_code] { exit_code = execute(*parsed, began_ns); });
