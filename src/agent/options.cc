@@ -26,10 +26,6 @@ Status check_options(const RunOptions& options) {
   if (options.nproc < 1 || options.nproc > kRanksMax) {
     return Status::invalid(fmt::format("--nproc {}: want 1 to {}", options.nproc, kRanksMax));
   }
-  if (options.restarts_max < 0 || options.restarts_max > kRestartsMax) {
-    return Status::invalid(
-        fmt::format("--max-restarts {}: want 0 to {}", options.restarts_max, kRestartsMax));
-  }
   if (options.grace_ns < 0 || options.grace_ns > kGraceMaxS * 1'000'000'000) {
     return Status::invalid(fmt::format("--grace: want 0 to {} seconds", kGraceMaxS));
   }

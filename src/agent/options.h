@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "agent/hang_watch.h"
+#include "agent/restart_budget.h"
 #include "base/status.h"
 
 namespace headway::agent {
 
 inline constexpr int kRanksMax = 256;  // three descriptors a rank fit the usual limit of 1024
-inline constexpr int kRestartsMax = 10000;
 inline constexpr std::int64_t kGraceMaxS = 3600;
 inline constexpr std::size_t kAttrsMax = 64;
 
@@ -33,8 +34,10 @@ struct RunOptions {
   std::string dir;     // empty: from the environment
   std::string python;  // empty: from the environment
   int nproc = 1;
-  int restarts_max = 0;
+  RestartBudget restarts;
+  bool retry_all = false;  // user errors too
   std::int64_t grace_ns = 5'000'000'000;
+  HangLimit hang;
   bool quiet = false;
   bool cold = false;                 // no fork server
   std::vector<std::string> preload;  // modules for it to import, beside what it learns

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,12 +12,14 @@
 #include <optional>
 #include <system_error>
 
+#include "agent/aftermath.h"
 #include "agent/attempt_context.h"
 #include "agent/console.h"
 #include "agent/guard.h"
 #include "agent/job_folder.h"
 #include "agent/port.h"
 #include "agent/python_layout.h"
+#include "agent/rank_progress.h"
 #include "agent/signals.h"
 #include "agent/supervisor.h"
 #include "agent/sweep.h"
@@ -97,18 +100,20 @@ class JobRun {
         slurm_(slurm_info(environment_)),
         console_(options.quiet),
         own_groups_(options.nproc > 1 || !has_terminal()),
-        warm_(options, own_groups_, signals_, sweep_) {}
+        warm_(options, own_groups_, signals_, sweep_),
+        aftermath_(options) {}
 
   int run();
 
  private:
   Status open_folder();
   void anchor_clock();
-  Result<Outcome> run_attempt(int restarts);
+  Result<AttemptResult> run_attempt(int restarts);
   AttemptContext open_attempt(int restarts);
   void follow_launcher();
   SpawnPlan plan_process(const AttemptContext& attempt, int rank) const;
-  void tell_end(const Outcome& outcome, const Verdict& verdict, int restarts);
+  void tell_end(const Outcome& outcome, const RestartDecision& decision);
+  bool wait_before_restart(std::int64_t delay_ns);
   void tell_job(bool failed);
 
   const RunOptions& options_;
@@ -122,6 +127,8 @@ class JobRun {
   Sweep sweep_;
   Signals signals_;
   WarmStart warm_;
+  Aftermath aftermath_;
+  RankProgress progress_;
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured
   AttemptId attempt_;                // whose journal is open
@@ -212,7 +219,7 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
   identity.rank = rank;
   identity.nproc = options_.nproc;
   identity.restart_count = attempt.restarts;
-  identity.restarts_max = options_.restarts_max;
+  identity.restarts_max = options_.restarts.count;
   identity.run_id = folder_ ? folder_->job() : "none";
   identity.master_addr = "127.0.0.1";
   identity.master_port = attempt.port.port;
@@ -225,8 +232,9 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
   return plan;
 }
 
-Result<Outcome> JobRun::run_attempt(int restarts) {
+Result<AttemptResult> JobRun::run_attempt(int restarts) {
   AttemptContext attempt = open_attempt(restarts);
+  progress_.open(attempt.dir, options_.has_ranks() ? options_.nproc : 0);
   if (options_.has_ranks()) {
     Result<ReservedPort> port = reserve_port();
     if (!port.ok()) return port.status();
@@ -241,31 +249,55 @@ Result<Outcome> JobRun::run_attempt(int restarts) {
   plan.dir = attempt.dir;
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
   plan.before_mark = [this] { follow_launcher(); };
+  plan.hang = options_.hang;
+  if (attempt.measurement && options_.has_ranks()) plan.progress = &progress_;
+  plan.started = [this] { aftermath_.when_idle(); };
   if (attempt.measurement && !hook_.empty()) {
     warm_.prepare(plan.process(0), folder_->root());
     plan.server = warm_.server();
     plan.plain_reason = warm_.reason();
     plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
   }
-  Result<Outcome> outcome = Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
-  if (!outcome.ok()) {
+  Result<AttemptResult> result =
+      Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  if (!result.ok()) {
     // Nothing ran: the job's record must not look like a clean end.
-    const RankEnd end{start_failure_code(outcome.status(), options_.kind), 0};
+    const RankEnd end{start_failure_code(result.status(), options_.kind), 0};
     journal_.failure(0, end, HW_ORIGIN_USER);
     journal_.exit(0, end, HW_ORIGIN_USER);
   }
-  return outcome;
+  return result;
 }
 
-void JobRun::tell_end(const Outcome& outcome, const Verdict& verdict, int restarts) {
-  if (!outcome.failed()) return;
+void JobRun::tell_end(const Outcome& outcome, const RestartDecision& decision) {
   const std::string who =
       options_.has_ranks() ? fmt::format("rank {}", *outcome.failed_rank) : argv_.front();
-  std::string text = fmt::format("{} {}", who, describe_end(outcome.failed_end));
-  if (verdict.restart) {
-    text += fmt::format("; restarting ({} of {})", restarts + 1, options_.restarts_max);
+  std::string text =
+      fmt::format("{} {}", who, outcome.hung ? "hangs" : describe_end(outcome.failed_end));
+  if (!aftermath_.cause().empty()) text += fmt::format(" ({})", aftermath_.cause());
+  if (decision.restart) {
+    text += fmt::format("; restarting ({} of {})", aftermath_.restarts(), options_.restarts.count);
+    if (decision.delay_ns > 0) {
+      text += fmt::format(" in {:.1f} s", static_cast<double>(decision.delay_ns) / 1e9);
+    }
+  } else if (!decision.why_not.empty()) {
+    text += "; " + decision.why_not;
   }
   console_.note(text);
+}
+
+// False: somebody asked us to stop meanwhile.
+bool JobRun::wait_before_restart(std::int64_t delay_ns) {
+  const std::int64_t until_ns = base::monotonic_ns() + delay_ns;
+  while (true) {
+    const std::int64_t left_ns = until_ns - base::monotonic_ns();
+    if (left_ns <= 0) return true;
+    pollfd ready{signals_.fd(), POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>(left_ns / 1'000'000 + 1));
+    while (const auto signal = signals_.next()) {
+      if (is_stop_signal(signal->number)) return false;
+    }
+  }
 }
 
 void JobRun::tell_job(bool failed) {
@@ -287,21 +319,29 @@ int JobRun::run() {
   status = open_folder();
   if (!status.ok()) return fail_with(kExitUsage, status.message());
   for (int restarts = 0;; ++restarts) {
-    HW_CHECK(restarts <= options_.restarts_max);
-    const Result<Outcome> outcome = run_attempt(restarts);
-    if (!outcome.ok()) {
+    const std::int64_t began_ns = base::monotonic_ns();
+    Result<AttemptResult> result = run_attempt(restarts);
+    if (!result.ok()) {
       journal_.mark(HW_MARK_JOB_END);
       journal_.close();
-      console_.warn(outcome.status().message());
-      return start_failure_code(outcome.status(), options_.kind);
+      console_.warn(result.status().message());
+      return start_failure_code(result.status(), options_.kind);
     }
-    const Verdict verdict =
-        judge(outcome.value(), restarts, options_.restarts_max, slurm_.has_value());
+    const Outcome outcome = result->outcome;
+    RestartDecision decision;
+    if (outcome.failed()) {
+      progress_.look();
+      decision = aftermath_.consider(std::move(*result), progress_, base::monotonic_ns() - began_ns,
+                                     journal_);
+      tell_end(outcome, decision);
+      if (decision.delay_ns > 0) decision.restart = wait_before_restart(decision.delay_ns);
+    }
+    const Verdict verdict = judge(outcome, decision.restart, slurm_.has_value());
     if (verdict.job_ends) journal_.mark(HW_MARK_JOB_END);
     journal_.close();
-    tell_end(outcome.value(), verdict, restarts);
     if (verdict.restart) continue;
-    tell_job(outcome.value().failed());
+    aftermath_.when_idle();
+    tell_job(outcome.failed());
     return verdict.exit_code;
   }
 }

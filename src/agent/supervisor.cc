@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "agent/stacks.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "headway/headway.h"
@@ -35,6 +36,7 @@ Supervisor::Supervisor(const AttemptPlan& plan, Signals& signals, Console& conso
       guard_(guard),
       sweep_(sweep),
       policy_(plan.nproc, plan.grace_ns),
+      hang_watch_(plan.hang),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       ranks_(static_cast<std::size_t>(plan.nproc)),
       buffer_(kReadBytes) {
@@ -52,7 +54,7 @@ void Supervisor::unwatch(int fd) {
   HW_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0);
 }
 
-base::Result<Outcome> Supervisor::run() {
+base::Result<AttemptResult> Supervisor::run() {
   if (!epoll_.valid() || !watch(signals_.fd(), EPOLLIN, Watch::signals, 0)) {
     return base::Status::io(fmt::format("cannot watch the ranks: {}", std::strerror(errno)));
   }
@@ -66,7 +68,20 @@ base::Result<Outcome> Supervisor::run() {
   }
   sweep_.kill_descendants();
   drain_output();
-  return policy_.outcome();
+  return result();
+}
+
+AttemptResult Supervisor::result() {
+  AttemptResult result;
+  result.outcome = policy_.outcome();
+  result.remains.dir = plan_.dir;
+  if (!plan_.dir.empty()) remove_empty_stacks(plan_.dir, plan_.nproc);
+  result.remains.ends = result.outcome.ends;
+  result.remains.hang = std::move(hang_);
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    result.remains.ranks.push_back({static_cast<int>(i), std::move(ranks_[i].tail)});
+  }
+  return result;
 }
 
 int Supervisor::wait_ms() const {
@@ -74,12 +89,19 @@ int Supervisor::wait_ms() const {
   if (any_pending() && (!deadline_ns || server_deadline_ns_ < *deadline_ns)) {
     deadline_ns = server_deadline_ns_;
   }
+  if (plan_.progress != nullptr && hang_watch_.on() && !policy_.tearing_down()) {
+    deadline_ns = std::min(deadline_ns.value_or(next_look_ns_), next_look_ns_);
+  }
   if (!deadline_ns) return -1;
   const std::int64_t left_ns = std::max<std::int64_t>(*deadline_ns - base::monotonic_ns(), 0);
   return static_cast<int>((left_ns + 999'999) / 1'000'000);
 }
 
 void Supervisor::serve_once() {
+  if (!started_told_ && !any_pending()) {
+    started_told_ = true;
+    plan_.started();
+  }
   epoll_event events[kEventsMax];
   const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, wait_ms());
   HW_CHECK(count >= 0 || errno == EINTR);
@@ -113,6 +135,7 @@ void Supervisor::serve_once() {
   if (any_pending() && base::monotonic_ns() >= server_deadline_ns_) {
     start_status_ = start_pending_plainly("the fork server does not answer");
   }
+  watch_for_hang();
   send_to_live(policy_.on_deadline(base::monotonic_ns()));
   update_flow();
 }

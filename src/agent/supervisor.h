@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "agent/console.h"
+#include "agent/diagnosis.h"
 #include "agent/fork_server.h"
 #include "agent/guard.h"
+#include "agent/hang_watch.h"
 #include "agent/journal.h"
 #include "agent/line_cutter.h"
 #include "agent/policy.h"
+#include "agent/rank_progress.h"
 #include "agent/signals.h"
 #include "agent/spawn.h"
 #include "agent/sweep.h"
@@ -33,6 +36,14 @@ struct AttemptPlan {
   ForkServer* server = nullptr;       // null: ranks are started plainly
   std::string plain_reason;           // why there is none, if somebody might miss it
   std::function<void()> server_gone;  // it ended while nobody waited for it
+  std::function<void()> started;      // all ranks run: there is time for other things
+  RankProgress* progress = nullptr;   // null: nothing is known of the ranks' steps
+  HangLimit hang;
+};
+
+struct AttemptResult {
+  Outcome outcome;
+  Remains remains;  // for whoever asks why
 };
 
 class Supervisor {
@@ -43,7 +54,7 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
 
   // A failure is one of starting the ranks; how they ended is in the outcome.
-  base::Result<Outcome> run();
+  base::Result<AttemptResult> run();
 
  private:
   // What an epoll event is about.
@@ -57,6 +68,7 @@ class Supervisor {
   struct Rank {
     Child child;
     RankLog log;
+    failure::Tail tail{Remains::tail_lines_max, Remains::tail_bytes_max};
     std::vector<Stream> streams;  // stdout and stderr while they are open and captured
     OutputPipes pipes;            // of a rank that the fork server was asked for
     bool pending = false;         // asked for, no process yet
@@ -76,6 +88,7 @@ class Supervisor {
   base::Status start_rank(int index);
   void begin_rank(int index, Child child);
   void note_start(const std::string& how);
+  AttemptResult result();
   void serve_once();
   void on_rank_ready(int index);
   void end_rank(int index, const RankEnd& end);
@@ -90,6 +103,8 @@ class Supervisor {
   void drain_output();
   [[nodiscard]] Sink& sink_of(const Stream& stream);
   [[nodiscard]] int wait_ms() const;
+  void watch_for_hang();
+  void end_hang(const HangWatch::Hang& hang);
 
   const AttemptPlan& plan_;
   Signals& signals_;
@@ -98,6 +113,9 @@ class Supervisor {
   Guard& guard_;
   const Sweep& sweep_;
   AttemptPolicy policy_;
+  HangWatch hang_watch_;
+  std::int64_t next_look_ns_ = 0;
+  std::optional<Remains::Hang> hang_;
   base::UniqueFd epoll_;
   std::vector<Rank> ranks_;
   std::vector<char> buffer_;
@@ -106,6 +124,7 @@ class Supervisor {
   bool failure_recorded_ = false;
   bool server_watched_ = false;
   bool start_noted_ = false;
+  bool started_told_ = false;
   std::int64_t server_deadline_ns_ = 0;  // while ranks are pending
   base::Status start_status_;            // of ranks that fell back to a plain start
 };

@@ -11,6 +11,8 @@
 namespace headway::agent {
 namespace {
 
+constexpr std::size_t kRoomBytes = 4096;
+
 // One file a script and interpreter, with a name that a person recognises.
 std::string memory_name(const RunOptions& options, const std::string& python) {
   std::error_code error;
@@ -34,7 +36,7 @@ WarmStart::WarmStart(const RunOptions& options, bool own_groups, const Signals& 
 // its foreground job, which a process of another parent cannot become.
 bool WarmStart::wanted() const {
   return !options_.cold && own_groups_ && options_.kind != CommandKind::program &&
-         (options_.nproc > 1 || options_.restarts_max > 0);
+         (options_.nproc > 1 || options_.restarts.count > 0);
 }
 
 void WarmStart::prepare(const SpawnPlan& rank, const std::string& root) {
@@ -66,6 +68,8 @@ void WarmStart::start_again(const SpawnPlan& rank) {
   plan.environment = without_identity(std::move(plan.environment));
   plan.capture_output = false;
   if (!memory_path_.empty()) plan.environment.insert_or_assign("HEADWAY_WARM_FILE", memory_path_);
+  // Room for a rank's variables where /proc shows them (python/headway/_warm/become.py).
+  plan.environment.insert_or_assign("HEADWAY_WARM_ROOM", std::string(kRoomBytes, '.'));
   std::string names;
   for (const std::string& name : options_.preload) names += (names.empty() ? "" : ",") + name;
   if (!names.empty()) plan.environment.insert_or_assign("HEADWAY_WARM_PRELOAD", names);

@@ -28,6 +28,8 @@ constexpr const char* kFooter =
 struct Parsed {
   agent::RunOptions options;
   double grace_s = 5;
+  std::string restarts = "0";
+  std::string hang = "auto";
   std::vector<std::string> attrs;
   bool module = false;
 };
@@ -65,6 +67,12 @@ int execute(Parsed& parsed, std::int64_t began_ns) {
   if (!(parsed.grace_s >= 0 && parsed.grace_s <= agent::kGraceMaxS)) {
     return fail(base::Status::invalid("run: --grace: want 0 to 3600 seconds"));
   }
+  auto restarts = agent::parse_budget(parsed.restarts);
+  if (!restarts.ok()) return fail(restarts.status());
+  options.restarts = *restarts;
+  auto hang = agent::parse_hang_limit(parsed.hang);
+  if (!hang.ok()) return fail(hang.status());
+  options.hang = *hang;
   options.grace_ns = static_cast<std::int64_t>(parsed.grace_s * 1e9);
   for (const std::string& text : parsed.attrs) {
     auto attr = agent::parse_attr(text);
@@ -107,8 +115,16 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_option("--job", options.job,
                   "Name of the job; the same name again continues it (default: script and time)");
   run->add_option("--nproc", options.nproc, "Ranks to start on this machine (default: 1)");
-  run->add_option("--max-restarts", options.restarts_max,
-                  "Restarts of the group after a failure (default: 0)");
+  run->add_option("--max-restarts", parsed->restarts,
+                  "Restarts of the group after a failure, or so many within a time: 5/1h "
+                  "(default: 0)")
+      ->type_name("N[/TIME]");
+  run->add_flag("--retry-all", options.retry_all,
+                "Restart after user errors too, which are otherwise not tried again");
+  run->add_option("--hang-timeout", parsed->hang,
+                  "Seconds without progress after which the job is taken to hang; auto learns "
+                  "them from its steps (default: auto)")
+      ->type_name("auto|off|S");
   run->add_option("--grace", parsed->grace_s,
                   "Seconds from SIGTERM to SIGKILL for the other ranks of a failed one "
                   "(default: 5)");

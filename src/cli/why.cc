@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/diagnosis.h"
 #include "base/file.h"
 #include "base/job_path.h"
 #include "cli/human.h"
@@ -18,8 +19,8 @@
 #include "cli/verb.h"
 #include "cli/why_logs.h"
 #include "failure/classify.h"
+#include "failure/verdict_json.h"
 #include "interchange/job_input.h"
-#include "interchange/torchrun_error.h"
 
 namespace headway::cli {
 namespace {
@@ -70,14 +71,6 @@ Result<Question> from_logs(const std::vector<std::string>& paths) {
   return question;
 }
 
-void add_error_file(const std::string& folder, int rank, Evidence& evidence) {
-  const auto text = base::read_file(base::error_file_path(folder, static_cast<std::uint32_t>(rank)),
-                                    interchange::kErrorFileBytesMax);
-  if (!text.ok()) return;
-  const auto error = interchange::parse_torchrun_error(text.value());
-  if (error.ok()) evidence.error_files.push_back({rank, 0, error.value().reason});
-}
-
 // The newest failure of a job: what its ranks wrote, whom the launcher saw end first, and how.
 Result<Question> from_job(const Options& options) {
   const Result<std::string> root = base::jobs_root(options.load.root);
@@ -115,26 +108,15 @@ Result<Question> from_job(const Options& options) {
     if (::access(path.c_str(), R_OK) != 0) continue;
     if (Status s = read_log(path, rank, evidence.lines); !s.ok()) return s;
   }
-  add_error_file(folder, rank, evidence);
+  agent::add_error_file(folder, rank, evidence);
   if (!row.reason.empty()) evidence.lines.push_back({rank, row.reason});
   if (row.origin == "preemption") evidence.scheduler.emplace_back("state=PREEMPTED");
   return question;
 }
 
 std::string to_json(const Question& question, const Verdict& v) {
-  nlohmann::ordered_json out = {
-      {"about", question.about},
-      {"category", v.category},
-      {"role", std::string(failure::role_name(v.role))},
-      {"origin", v.origin},
-      {"retryable", v.retryable},
-      {"elsewhere", v.elsewhere},
-      {"confidence", v.confidence},
-      {"rank",
-       v.rank == failure::kNoRank ? nlohmann::ordered_json() : nlohmann::ordered_json(v.rank)},
-      {"proof", v.proof},
-      {"rule", v.rule},
-      {"next", v.next}};
+  nlohmann::ordered_json out = {{"about", question.about}};
+  out.update(failure::verdict_json(v));
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

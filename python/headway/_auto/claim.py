@@ -15,7 +15,7 @@ import sys
 import time
 
 from headway import _recorder as rec
-from headway._auto import elastic, failure, post_import
+from headway._auto import elastic, failure, post_import, stacks
 from headway._auto.session import session
 from headway._auto.stages import stages
 from headway._recorder import core
@@ -113,6 +113,8 @@ def claim() -> bool:
     start = core.ticks_from_monotonic_ns(birth.began_ns or process_start_monotonic_ns())
     core.mark_at(rec.MARKS["trainer_start"], start)
     stages.begin_imports(start)
+    if not already and "HEADWAY_ATTEMPT" in os.environ:
+        stacks.install()
     return True
 
 

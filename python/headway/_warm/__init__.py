@@ -29,6 +29,7 @@ class Birth:
 
     def __init__(self) -> None:
         self.warm = False
+        self.imports_ahead = False  # they were done before anybody asked for this rank
         self.began_ns = 0  # CLOCK_MONOTONIC; 0: when the kernel made the process
         self.learn_fd = -1  # to the server; -1: it has nothing to learn from us
         self.learn_file = ""

@@ -14,6 +14,8 @@ PR_SET_PDEATHSIG = 1
 SIGKILL = 9
 EXIT_AGENT_FAULT = 125
 PARENT_WAIT_S = 0.0002
+ROOM_VARIABLE = "HEADWAY_WARM_ROOM"
+FIRST_SHOWN = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "HEADWAY_RANK_PID", "HEADWAY_ATTEMPT")
 
 
 @dataclass
@@ -51,6 +53,26 @@ def take_environment(rank: Rank) -> None:
         os.environ.pop(name, None)
     os.environ.update(rank.environment)
     os.environ["HEADWAY_RANK_PID"] = str(os.getpid())
+    _show_environment([*rank.environment, "HEADWAY_RANK_PID"])
+
+
+def _show_environment(names: list[str]) -> None:
+    """/proc/<pid>/environ shows the memory that the process was started with, and people look for
+    RANK there. The agent has left room: a variable that is nothing but long."""
+    getenv: Any = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_void_p
+    value = getenv(ROOM_VARIABLE.encode())
+    room = len(os.environ.pop(ROOM_VARIABLE, ""))
+    if not value or not room:
+        return
+    begin = value - len(ROOM_VARIABLE) - 1
+    left = value + room - begin  # the last NUL stays
+    shown = b""
+    for name in sorted(names, key=lambda name: name not in FIRST_SHOWN):
+        entry = f"{name}={os.environ[name]}".encode("utf-8", "surrogateescape") + b"\0"
+        if len(shown) + len(entry) <= left:
+            shown += entry
+    ctypes.memmove(begin, shown.ljust(left, b"\0"), left)
 
 
 def take_parent(rank: Rank) -> None:

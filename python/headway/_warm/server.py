@@ -206,6 +206,7 @@ class Server:
             birth.learn_file = self.memory.path
         else:
             os.close(self.learn_write)
+        birth.imports_ahead = not waited
         if not waited:
             core.import_clock_reset()  # what the server did long ago is not this start's
         take_thread()
