@@ -55,11 +55,8 @@ RestartDecision Aftermath::consider(AttemptResult&& result, const RankProgress& 
                                    : static_cast<std::uint32_t>(verdict.rank);
     journal.verdict(rank, outcome.failed_end, origin_of(verdict), cause_);
   }
-  RestartDecision decision;
-  const bool fruitful = progressed(progress, lasted_ns);
-  if (outcome.stop_signal == 0) {
-    decision = policy_.on_failure(verdict, fruitful, base::monotonic_ns());
-  }
+  const RestartDecision decision =
+      policy_.on_failure(verdict, progressed(progress, lasted_ns), base::monotonic_ns());
   pending_ = Pending{std::move(result.remains), verdict, decision_text(decision), base::real_ns()};
   return decision;
 }

@@ -1,5 +1,5 @@
-// After a failed attempt: why it failed, whether to try again, and the record of both. One for a
-// job's run; main thread only. What can wait until the ranks are back waits: when_idle().
+// After an attempt that failed by itself: why, whether to try again, and the record of both. One
+// for a job's run; main thread only. What can wait until the ranks are back waits: when_idle().
 #pragma once
 
 #include <cstdint>

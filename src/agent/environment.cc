@@ -8,9 +8,9 @@ namespace headway::agent {
 namespace {
 
 // Left over from a run around this one; they would name the wrong job.
-constexpr std::string_view kInherited[] = {"HEADWAY_DIR",     "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
-                                           "HEADWAY_ANCHOR",  "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
-                                           "HEADWAY_RESTARTS"};
+constexpr std::string_view kInherited[] = {"HEADWAY_DIR",      "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
+                                           "HEADWAY_ANCHOR",   "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
+                                           "HEADWAY_RESTARTS", "HEADWAY_RUN"};
 
 // Of add_rank_contract() and add_measurement(): what differs between ranks or between starts.
 constexpr std::string_view kIdentity[] = {"RANK",

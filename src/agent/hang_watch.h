@@ -1,9 +1,11 @@
 // Has a rank stopped getting on? Judged by its own history. Pure; `now` is an argument.
 //
 // A rank gets on when its training thread records anything. How long silence may last depends on
-// what it does: from step to step ten times its longest gap so far, at least a minute; inside a
-// save, an evaluation, a compilation or another long phase at least ten minutes; before its first
-// step half an hour. A fixed time, where one is given, replaces all but the last.
+// what it does: inside a step ten times its longest gap between two steps so far, at least a
+// minute; inside a save, an evaluation, a compilation or another long phase, and after a step when
+// the next has not been begun (it may be the last one, and the model is being uploaded), at least
+// ten minutes; before its first step half an hour. A fixed time, where one is given, is for steps
+// and phases.
 #pragma once
 
 #include <cstdint>

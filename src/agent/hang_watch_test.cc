@@ -70,6 +70,15 @@ TEST(HangWatch, ALongPhaseAndTheStartHaveMoreTime) {
   EXPECT_TRUE(start.look({starting}, HangWatch::start_ns));
 }
 
+TEST(HangWatch, AfterTheLastStepThereIsTimeToPackUp) {
+  HangWatch watch(fixed(1));
+  RankState done = training(1);
+  done.between = true;
+  watch.look({done}, 0);
+  EXPECT_FALSE(watch.look({done}, HangWatch::phase_min_ns - 1));
+  EXPECT_TRUE(watch.look({done}, HangWatch::phase_min_ns));
+}
+
 TEST(HangWatch, WhoDoesNotReportIsNotJudgedAndOffIsOff) {
   HangWatch watch(fixed(1));
   watch.look({RankState()}, 0);

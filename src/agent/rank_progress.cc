@@ -44,6 +44,8 @@ void RankProgress::take(const event::Event& event, Followed& rank, RankState& st
   if (event.lane != 0) return;  // helpers may be busy for ever beside a hung training thread
   ++state.events;
   state.last_ns = std::max(state.last_ns, event.t_ns);
+  if (state.steps > 0 && event.type != EventType::step_end) rank.opens_steps = true;
+  state.between = event.type == EventType::step_end && rank.opens_steps;
   switch (event.type) {
     case EventType::begin:
       rank.open_phases.push_back(event.name);

@@ -21,8 +21,9 @@ struct RankState {
   std::int64_t last_ns = 0;          // the last of them
   std::optional<std::int64_t> step;  // finished last
   std::optional<std::int64_t> data;
-  std::int64_t steps = 0;            // finished in this attempt
-  std::uint16_t phase = 0;           // the innermost span that is open; 0: none
+  std::int64_t steps = 0;   // finished in this attempt
+  std::uint16_t phase = 0;  // the innermost span that is open; 0: none
+  bool between = false;     // a step is done and, unlike before, nothing of the next has begun
   std::int64_t step_gap_max_ns = 0;  // the longest from one step's end to the next one's
 };
 
@@ -41,6 +42,7 @@ class RankProgress {
     std::unique_ptr<record::JournalReader> reader;
     std::vector<std::uint16_t> open_phases;
     std::int64_t last_step_ns = 0;
+    bool opens_steps = false;  // it records something between the end of one step and the next
   };
   static void take(const event::Event& event, Followed& rank, RankState& state);
 

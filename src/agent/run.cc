@@ -17,6 +17,7 @@
 #include "agent/console.h"
 #include "agent/guard.h"
 #include "agent/job_folder.h"
+#include "agent/leftovers.h"
 #include "agent/port.h"
 #include "agent/python_layout.h"
 #include "agent/rank_progress.h"
@@ -123,6 +124,7 @@ class JobRun {
   const std::optional<SlurmInfo> slurm_;
   Console console_;
   const bool own_groups_;
+  const std::string run_id_ = make_run_id();
   Guard guard_;
   Sweep sweep_;
   Signals signals_;
@@ -146,14 +148,20 @@ Status JobRun::open_folder() {
   std::tm local{};
   ::localtime_r(&now, &local);
   const Result<std::string> root = state_root(options_);
-  Result<JobFolder> folder = root.ok() ? JobFolder::open(root.value(), options_, slurm_, local)
-                                       : Result<JobFolder>(root.status());
+  Result<JobFolder> folder = root.ok()
+                                 ? JobFolder::open(root.value(), options_, slurm_, local, run_id_)
+                                 : Result<JobFolder>(root.status());
   if (!folder.ok()) {
     if (folder.status().code() == Code::invalid_input) return folder.status();
     console_.warn(folder.status().message() + "; running unmeasured (choose a folder with --dir)");
     return {};
   }
   folder_ = std::move(*folder);
+  const int left = kill_marked(folder_->previous_run());
+  if (left > 0) {
+    console_.note(fmt::format("ended {} process{} that an earlier agent of this job had left", left,
+                              left == 1 ? "" : "es"));
+  }
   anchor_clock();
   hook_ = find_hook(own_binary(), environment_);
   if (hook_.empty()) {
@@ -229,6 +237,7 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
   plan.environment = process_environment(environment_, options_.has_ranks() ? &identity : nullptr,
                                          attempt.measurement ? &*attempt.measurement : nullptr,
                                          options_.kind != CommandKind::program);
+  plan.environment.insert_or_assign(std::string(kRunVariable), run_id_);
   return plan;
 }
 
@@ -312,7 +321,7 @@ void JobRun::tell_job(bool failed) {
 }
 
 int JobRun::run() {
-  guard_.start();
+  guard_.start(run_id_);
   sweep_.start();
   Status status = signals_.start(own_groups_);
   if (!status.ok()) return fail_with(kExitAgentFault, status.message());
@@ -331,8 +340,10 @@ int JobRun::run() {
     RestartDecision decision;
     if (outcome.failed()) {
       progress_.look();
-      decision = aftermath_.consider(std::move(*result), progress_, base::monotonic_ns() - began_ns,
-                                     journal_);
+      if (outcome.stop_signal == 0) {
+        decision = aftermath_.consider(std::move(*result), progress_,
+                                       base::monotonic_ns() - began_ns, journal_);
+      }
       tell_end(outcome, decision);
       if (decision.delay_ns > 0) decision.restart = wait_before_restart(decision.delay_ns);
     }
@@ -341,6 +352,7 @@ int JobRun::run() {
     journal_.close();
     if (verdict.restart) continue;
     aftermath_.when_idle();
+    sweep_.kill_descendants(true);
     tell_job(outcome.failed());
     return verdict.exit_code;
   }

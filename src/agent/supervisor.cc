@@ -62,11 +62,10 @@ base::Result<AttemptResult> Supervisor::run() {
   while (start_status_.ok() && !policy_.done()) serve_once();
   if (!start_status_.ok()) {
     send_to_live(SIGKILL);
-    sweep_.kill_descendants();
-    for (int rank = 0; rank < plan_.nproc; ++rank) guard_.forget(rank);
+    sweep_.kill_descendants(false);
     return start_status_;
   }
-  sweep_.kill_descendants();
+  sweep_.kill_descendants(false);
   drain_output();
   return result();
 }
@@ -167,11 +166,6 @@ void Supervisor::end_rank(int index, const RankEnd& end) {
     unwatch(rank.child.pidfd.get());
     rank.child.pidfd.reset();
   }
-  // What a dead rank's helpers hold of its group goes too; a clean one's may still be at work.
-  if (plan_.own_process_groups && rank.child.pid > 0 && !end.clean()) {
-    ::kill(-rank.child.pid, SIGKILL);
-  }
-  guard_.forget(index);
   send_to_live(signal);
 }
 
@@ -200,10 +194,9 @@ void Supervisor::send_to_live(int signal) {
   if (signal == 0) return;
   for (const Rank& rank : ranks_) {
     if (!rank.running) continue;
-    // Unreaped, so the number is still this process's. A stop is for the rank alone to handle; what
-    // helpers are left when it ends is swept.
-    const bool whole_group = plan_.own_process_groups && signal == SIGKILL;
-    ::kill(whole_group ? -rank.child.pid : rank.child.pid, signal);
+    // Unreaped, so the number is still this process's. For the rank alone; what helpers are left
+    // when all have ended is swept.
+    ::kill(rank.child.pid, signal);
   }
 }
 

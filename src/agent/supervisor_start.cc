@@ -49,7 +49,6 @@ void Supervisor::begin_rank(int index, Child child) {
   rank.child = std::move(child);
   rank.running = true;
   journal_.mark(HW_MARK_TRAINER_START);
-  if (plan_.own_process_groups) guard_.watch(index, rank.child.pid);
   if (rank.child.pidfd.valid()) {
     HW_CHECK(watch(rank.child.pidfd.get(), EPOLLIN, Watch::rank_end, index));
   }
