@@ -1,5 +1,5 @@
-"""Data-parallel training that can be killed at any moment: a checkpoint is written beside the old one
-and renamed, so there is always a whole one to resume from. Knows nothing of Headway.
+"""Data-parallel training that can be killed at any moment: a checkpoint is written beside the old
+one and renamed, so there is always a whole one to resume from. Knows nothing of Headway.
 
 Try: headway run --nproc 2 --max-restarts 3 examples/resume/train.py
 """

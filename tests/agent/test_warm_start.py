@@ -18,7 +18,7 @@ PORTRAIT = """
 import json, os, random, re, resource, signal, sys, threading
 import mine
 main = sys.modules["__main__"]
-fresh = "PID ATTEMPT PORT ANCHOR TSC RESTART ERROR_FILE RUN_ID JOB TEST".split()
+fresh = "PID ATTEMPT PORT ANCHOR TSC RESTART ERROR_FILE RUN JOB TEST".split()
 portrait = {
     "argv": sys.argv,
     "orig_argv": sys.orig_argv,
@@ -100,6 +100,16 @@ def test_a_forked_rank_is_the_process_that_a_plain_start_makes(hooked, known):
         # The first rank keeps a pipe to tell the server what it imports.
         assert warm.pop("open_fds") - cold.pop("open_fds") == (warm["environ"]["RANK"] == "0")
         assert warm == cold
+
+
+def test_proc_shows_a_ranks_own_variables(hooked):
+    text = "print(open('/proc/self/environ').read().replace(chr(0), ' '))"
+    done = run(hooked, text, "--nproc", "2", "--job", "a")
+    assert how(hooked, "a") == "warm"
+    for rank in (0, 1):
+        words = lines(done.stdout, rank)[0].split()
+        assert f"RANK={rank}" in words and "WORLD_SIZE=2" in words
+        assert not any("..." in word for word in words)
 
 
 def test_a_module_run_with_m_is_the_same_too(hooked):

@@ -1,5 +1,5 @@
-"""Whatever is killed, whenever: the job ends with the same weights as one that nobody disturbed, and
-every step was trained once, or more often only where the report says so.
+"""Whatever is killed, whenever: the job ends with the same weights as one that nobody disturbed,
+and every step was trained once, or more often only where the report says so.
 
 20 kills in the everyday run, 200 with HEADWAY_TEST_FULL. HEADWAY_TEST_SEED repeats a run.
 """

@@ -49,30 +49,35 @@ def take_thread() -> None:
 
 
 def take_environment(rank: Rank) -> None:
+    begin, room = _find_room()
     for name in rank.removed:
         os.environ.pop(name, None)
     os.environ.update(rank.environment)
     os.environ["HEADWAY_RANK_PID"] = str(os.getpid())
-    _show_environment([*rank.environment, "HEADWAY_RANK_PID"])
+    if room:
+        _show_environment([*rank.environment, "HEADWAY_RANK_PID"], begin, room)
 
 
-def _show_environment(names: list[str]) -> None:
+def _find_room() -> tuple[int, int]:
     """/proc/<pid>/environ shows the memory that the process was started with, and people look for
-    RANK there. The agent has left room: a variable that is nothing but long."""
+    RANK there. The agent has left room: a variable that is nothing but long. (address, bytes)"""
     getenv: Any = ctypes.CDLL(None).getenv
     getenv.restype = ctypes.c_void_p
     value = getenv(ROOM_VARIABLE.encode())
-    room = len(os.environ.pop(ROOM_VARIABLE, ""))
+    room = len(os.environ.get(ROOM_VARIABLE, ""))
     if not value or not room:
-        return
-    begin = value - len(ROOM_VARIABLE) - 1
-    left = value + room - begin  # the last NUL stays
+        return 0, 0
+    name = len(ROOM_VARIABLE) + 1
+    return value - name, name + room
+
+
+def _show_environment(names: list[str], begin: int, room: int) -> None:
     shown = b""
     for name in sorted(names, key=lambda name: name not in FIRST_SHOWN):
         entry = f"{name}={os.environ[name]}".encode("utf-8", "surrogateescape") + b"\0"
-        if len(shown) + len(entry) <= left:
+        if len(shown) + len(entry) <= room:
             shown += entry
-    ctypes.memmove(begin, shown.ljust(left, b"\0"), left)
+    ctypes.memmove(begin, shown.ljust(room, b"\0"), room)
 
 
 def take_parent(rank: Rank) -> None:
