@@ -33,13 +33,28 @@ std::string cut_reason(std::string text) {
 
 }  // namespace
 
+base::Status check_config(const CoordinatorConfig& config) {
+  const auto no = [](std::string text) { return base::Status::invalid(std::move(text)); };
+  if (config.min_nodes < 1 || config.min_nodes > config.max_nodes || config.max_nodes > nodes_max) {
+    return no(fmt::format("nodes {}:{}: write MIN:MAX with 1 <= MIN <= MAX <= {}", config.min_nodes,
+                          config.max_nodes, nodes_max));
+  }
+  if (config.lease_ns < lease_ms_min * ns_per_ms || config.lease_ns > lease_ms_max * ns_per_ms ||
+      config.lease_ns % ns_per_ms != 0) {
+    return no(fmt::format("lease: give {} to {} whole milliseconds", lease_ms_min, lease_ms_max));
+  }
+  if (config.job.empty() || config.job.size() > job_bytes_max ||
+      config.token.size() > token_bytes_max) {
+    return no(
+        fmt::format("job and token: at most {} and {} bytes", job_bytes_max, token_bytes_max));
+  }
+  if (config.generation_floor > generation_told_max) return no("generation floor: out of range");
+  return {};
+}
+
 CoordinatorCore::CoordinatorCore(const CoordinatorConfig& config, std::int64_t now_ns)
     : config_(config), drain_(config.drain_margin_steps), changed_ns_(now_ns) {
-  HW_CHECK(config.min_nodes >= 1 && config.min_nodes <= config.max_nodes);
-  HW_CHECK(config.max_nodes <= nodes_max);
-  HW_CHECK(config.lease_ns >= lease_ms_min * ns_per_ms && config.lease_ns % ns_per_ms == 0);
-  HW_CHECK(config.lease_ns <= lease_ms_max * ns_per_ms);
-  HW_CHECK(config.generation_floor <= generation_told_max);
+  HW_CHECK(check_config(config).ok());
   not_before_ns_ =
       config.predecessor_possible ? now_ns + config.lease_ns + config.margin_ns : now_ns;
   if (config.ended_with) {

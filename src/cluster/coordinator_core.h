@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "cluster/drain_core.h"
 #include "cluster/message.h"
 #include "cluster/node_table.h"
@@ -54,6 +55,9 @@ struct CoordinatorConfig {
   bool predecessor_possible = true;
   std::optional<int> ended_with;  // the job is over: tell whoever comes
 };
+
+// In a user's words, what CoordinatorCore would abort on.
+base::Status check_config(const CoordinatorConfig& config);
 
 enum class FailureKind : std::uint8_t { rank_failed, node_lost, node_left };
 struct Failure {

@@ -203,6 +203,28 @@ TEST(Coordinator, ASpareStaysOneWhileTheOldMembersAreThere) {
   EXPECT_EQ(bench.told<Start>(a)->node_rank, 0U);
 }
 
+// Everything but a start, a stop and a scan for silent nodes is of constant cost a message.
+TEST(Coordinator, TenThousandNodesRestart) {
+  constexpr std::uint32_t nodes = 10'000;
+  CoordinatorBench bench(config_of(nodes, nodes));
+  std::vector<ConnectionId> all;
+  for (std::uint32_t i = 0; i < nodes; ++i) {
+    Hello hello = CoordinatorBench::hello_of("node" + std::to_string(i));
+    hello.index = nodes - 1 - i;
+    all.push_back(bench.join(hello));
+  }
+  EXPECT_EQ(bench.told<Start>(all.front())->node_rank, nodes - 1);
+  bench.pass(bench.now_ + kSecond, all);
+  bench.clear();
+  bench.say(all.at(5), Failed{.generation = 1, .rank = 3, .signal = 9});
+  for (const ConnectionId node : all) bench.say(node, Stopped{1, 2'000});
+  ASSERT_TRUE(bench.decide_);
+  bench.clear();
+  bench.decide({.restart = true});
+  EXPECT_EQ(bench.told<Start>(all.back())->world_size, 2 * nodes);
+  EXPECT_EQ(bench.told<Start>(all.back())->generation, 2U);
+}
+
 TEST(Coordinator, ADrainedRoundIsTheHostsToDecide) {
   CoordinatorBench bench(config_of(2, 2));
   const auto a = bench.join("a");

@@ -17,6 +17,20 @@ constexpr std::int64_t pings_per_lease = 5;
 
 }  // namespace
 
+base::Status check_config(const MemberConfig& config) {
+  const auto no = [](const char* field, std::size_t max) {
+    return base::Status::invalid(fmt::format("{}: give 1 to {} bytes", field, max));
+  };
+  if (config.node.empty() || config.node.size() > node_bytes_max) return no("node", node_bytes_max);
+  if (config.job.empty() || config.job.size() > job_bytes_max) return no("job", job_bytes_max);
+  if (config.token.size() > token_bytes_max) return no("token", token_bytes_max);
+  if (config.address.size() > address_bytes_max) return no("address", address_bytes_max);
+  if (config.nproc < 1 || config.nproc > nproc_max) {
+    return base::Status::invalid(fmt::format("nproc: give 1 to {}", nproc_max));
+  }
+  return {};
+}
+
 MemberCore::MemberCore(const MemberConfig& config, std::uint16_t port, std::int64_t now_ns)
     : config_(config),
       back_off_(config.retry_shortest_ns, config.retry_longest_ns, config.incarnation),
@@ -24,10 +38,7 @@ MemberCore::MemberCore(const MemberConfig& config, std::uint16_t port, std::int6
       port_(port),
       link_deadline_ns_(now_ns),
       unjoined_since_ns_(now_ns) {
-  HW_CHECK(!config.node.empty() && config.node.size() <= node_bytes_max);
-  HW_CHECK(!config.job.empty() && config.job.size() <= job_bytes_max);
-  HW_CHECK(config.token.size() <= token_bytes_max && config.address.size() <= address_bytes_max);
-  HW_CHECK(config.nproc >= 1 && config.nproc <= nproc_max && port != 0);
+  HW_CHECK(check_config(config).ok() && port != 0);
 }
 
 void MemberCore::on_connected(const std::string& own_address, const std::string& peer_address,

@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/status.h"
 #include "cluster/back_off.h"
 #include "cluster/message.h"
 
@@ -39,6 +40,9 @@ struct MemberConfig {
   std::int64_t give_up_after_ns = 1'800'000'000'000;
 };
 
+// In a user's words, what MemberCore would abort on.
+base::Status check_config(const MemberConfig& config);
+
 // Orders to the local supervisor. Each that concerns ranks is answered by ranks_stopped or
 // finished.
 struct StartRanks {
@@ -55,7 +59,7 @@ struct StartRanks {
 struct StopRanks {  // orderly but quick: a peer is gone, a collective will not return
   StopWhy why = StopWhy::peer_failed;
 };
-struct KillRanks {};  // the lease is out: SIGKILL, now
+struct KillRanks {};  // SIGKILL, now: the lease is out, or one of the next two follows
 struct JobDone {
   int exit_code = 0;
 };
