@@ -321,12 +321,8 @@ void Simulation::fault() {
     case 4:  // half-open
       if (connection != connections_.end()) connection->second.dead = true;
       break;
-    case 5:  // reset: each end learns of it at a time of its own
-      if (connection == connections_.end()) break;
-      at(now_ + between(0, 4 * s), [this, id = connection->first] {
-        if (coordinator_) close_server(id);
-      });
-      connection->second.server_open = connection->second.server_open && chance(80);
+    case 5:
+      if (connection != connections_.end()) reset(connection->first);
       break;
   }
 }

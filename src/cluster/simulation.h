@@ -104,6 +104,9 @@ class Simulation {
   void to_client(std::uint64_t id, std::function<void()> what);
   void close_client(std::uint64_t id);
   void close_server(std::uint64_t id);
+  void learn_at_server(std::uint64_t id);
+  void learn_at_client(std::uint64_t id);
+  void reset(std::uint64_t id);
 
   // Agents and the coordinator.
   void boot(std::size_t index);

@@ -77,29 +77,49 @@ void Simulation::to_client(std::uint64_t id, std::function<void()> what) {
      });
 }
 
+// An end is closed: the other one learns of it after what was sent before.
 void Simulation::close_client(std::uint64_t id) {
   Connection& connection = connections_.at(id);
   if (!connection.client_open) return;
   connection.client_open = false;
-  to_server(id, [this, id] {
-    connections_.at(id).server_open = false;
-    coordinator_->on_close(id, local_ns(machines_[0]));
-    serve_coordinator();
-  });
+  to_server(id, [this, id] { learn_at_server(id); });
 }
 
 void Simulation::close_server(std::uint64_t id) {
   Connection& connection = connections_.at(id);
   if (!connection.server_open) return;
   connection.server_open = false;
-  to_client(id, [this, id] {
-    Connection& c = connections_.at(id);
-    c.client_open = false;
-    Machine& m = machines_[c.machine];
-    if (m.connection != id) return;
-    m.connection = 0;
-    m.member->on_disconnected(local_ns(m));
-    serve_member(c.machine);
+  to_client(id, [this, id] { learn_at_client(id); });
+}
+
+void Simulation::learn_at_server(std::uint64_t id) {
+  connections_.at(id).server_open = false;
+  coordinator_->on_close(id, local_ns(machines_[0]));
+  serve_coordinator();
+}
+
+void Simulation::learn_at_client(std::uint64_t id) {
+  Connection& connection = connections_.at(id);
+  connection.client_open = false;
+  Machine& machine = machines_[connection.machine];
+  if (machine.connection != id) return;
+  machine.connection = 0;
+  machine.member->on_disconnected(local_ns(machine));
+  serve_member(connection.machine);
+}
+
+// What is under way is lost, and each end learns of it at a time of its own.
+void Simulation::reset(std::uint64_t id) {
+  connections_.at(id).dead = true;
+  at(now_ + between(0, 4 * s), [this, id, life = coordinator_life_] {
+    if (coordinator_ && life == coordinator_life_ && connections_.at(id).server_open) {
+      learn_at_server(id);
+    }
+  });
+  const std::size_t index = connections_.at(id).machine;
+  at(now_ + between(0, 4 * s), [this, id, index, life = machines_[index].life] {
+    const Machine& m = machines_[index];
+    if (m.member && m.life == life && connections_.at(id).client_open) learn_at_client(id);
   });
 }
 

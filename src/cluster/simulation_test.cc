@@ -10,7 +10,7 @@ namespace headway::cluster::test {
 namespace {
 
 constexpr std::uint64_t seeds = 400;
-constexpr std::uint64_t seeds_full = 20'000;
+constexpr std::uint64_t seeds_full = 5'000;
 
 std::uint64_t seeds_wanted() {
   return std::getenv("HEADWAY_TEST_FULL") != nullptr ? seeds_full : seeds;
