@@ -3,7 +3,7 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster'
 tsan_tests='record|journal'
 
 cpp_files() {
