@@ -28,6 +28,9 @@ enum class CommandKind {
   program  // headway run -- CMD …: anything else
 };
 
+// When a job under Slurm puts itself back into the queue; each includes the one before.
+enum class RequeueWhen { never, preempted, time_limit };
+
 struct RunOptions {
   std::string job;     // empty: from the command's name
   std::string dir;     // empty: from the environment
@@ -35,6 +38,7 @@ struct RunOptions {
   int nproc = 1;
   int restarts_max = 0;
   std::int64_t grace_ns = 5'000'000'000;
+  RequeueWhen requeue = RequeueWhen::preempted;
   bool quiet = false;
   CommandKind kind = CommandKind::script;
   std::vector<std::string> command;  // script, module or program, then its arguments
@@ -46,6 +50,9 @@ struct RunOptions {
 };
 
 base::Status check_options(const RunOptions& options);
+
+// "never", "preempted", "time-limit".
+base::Result<RequeueWhen> parse_requeue(const std::string& text);
 
 // "key=value" → pair.
 base::Result<std::pair<std::string, std::string>> parse_attr(const std::string& text);

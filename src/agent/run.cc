@@ -13,11 +13,14 @@
 
 #include "agent/attempt_context.h"
 #include "agent/console.h"
+#include "agent/exit_code.h"
 #include "agent/guard.h"
 #include "agent/job_folder.h"
+#include "agent/kubernetes.h"
 #include "agent/port.h"
 #include "agent/python_layout.h"
 #include "agent/signals.h"
+#include "agent/slurm_scheduler.h"
 #include "agent/supervisor.h"
 #include "agent/sweep.h"
 #include "base/check.h"
@@ -94,17 +97,20 @@ class JobRun {
         argv_(std::move(argv)),
         began_ns_(began_monotonic_ns),
         slurm_(slurm_info(environment_)),
+        pod_(pod_info(environment_)),
         console_(options.quiet),
         own_groups_(options.nproc > 1 || !has_terminal()) {}
 
   int run();
 
  private:
+  [[nodiscard]] bool scheduled() const { return slurm_.has_value() || pod_.has_value(); }
   Status open_folder();
   void anchor_clock();
   Result<Outcome> run_attempt(int restarts);
   AttemptContext open_attempt(int restarts);
   void follow_launcher();
+  void take_slurm_times(std::int64_t wait_ns);
   SpawnPlan plan_process(const AttemptContext& attempt, int rank) const;
   void tell_end(const Outcome& outcome, const Verdict& verdict, int restarts);
   void tell_job(bool failed);
@@ -113,12 +119,15 @@ class JobRun {
   const Environment environment_;
   const std::vector<std::string> argv_;
   const std::int64_t began_ns_;
-  const std::optional<SlurmInfo> slurm_;
+  std::optional<SlurmInfo> slurm_;
+  const std::optional<PodInfo> pod_;
   Console console_;
   const bool own_groups_;
   Guard guard_;
   Sweep sweep_;
   Signals signals_;
+  std::optional<SlurmScheduler> scheduler_;
+  bool slurm_times_known_ = false;
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured
   AttemptId attempt_;                // whose journal is open
@@ -183,8 +192,19 @@ AttemptContext JobRun::open_attempt(int restarts) {
     warned_ = true;
     return attempt;
   }
+  take_slurm_times(SlurmScheduler::launch_wait_ns);
   write_opening(journal_, options_, slurm_, id, restarts == 0 ? began_ns_ : base::monotonic_ns());
   return attempt;
+}
+
+// The controller knows since when the job waited; the environment at best when it started.
+void JobRun::take_slurm_times(std::int64_t wait_ns) {
+  if (!scheduler_ || slurm_times_known_) return;
+  const std::optional<SlurmTimes> times = scheduler_->times(wait_ns);
+  if (!times) return;
+  slurm_times_known_ = true;
+  slurm_->submit_time_s = times->submitted_s.value_or(0);
+  slurm_->start_time_s = times->allocated_s.value_or(slurm_->start_time_s);
 }
 
 // A launcher that we run (torchrun --max-restarts) makes attempts by itself. What we have to say
@@ -233,12 +253,17 @@ Result<Outcome> JobRun::run_attempt(int restarts) {
   plan.nproc = options_.nproc;
   plan.grace_ns = options_.grace_ns;
   plan.own_process_groups = own_groups_;
-  plan.under_scheduler = slurm_.has_value();
+  plan.under_scheduler = scheduled();
+  plan.scheduler = scheduler_ ? &*scheduler_ : nullptr;
   plan.has_ranks = options_.has_ranks();
   plan.dir = attempt.dir;
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
   plan.before_mark = [this] { follow_launcher(); };
   Result<Outcome> outcome = Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
+    take_slurm_times(0);
+    if (slurm_times_known_) write_allocation(journal_, *slurm_, began_ns_);
+  }
   if (!outcome.ok()) {
     // Nothing ran: the job's record must not look like a clean end.
     const RankEnd end{start_failure_code(outcome.status(), options_.kind), 0};
@@ -275,6 +300,7 @@ int JobRun::run() {
   sweep_.start();
   Status status = signals_.start(own_groups_);
   if (!status.ok()) return fail_with(kExitAgentFault, status.message());
+  if (slurm_) scheduler_.emplace(*slurm_, environment_, signals_, options_.requeue).ask_times();
   status = open_folder();
   if (!status.ok()) return fail_with(kExitUsage, status.message());
   for (int restarts = 0;; ++restarts) {
@@ -286,15 +312,35 @@ int JobRun::run() {
       console_.warn(outcome.status().message());
       return start_failure_code(outcome.status(), options_.kind);
     }
+    const StopCause cause = scheduler_ ? scheduler_->cause() : StopCause::unknown;
     const Verdict verdict =
-        judge(outcome.value(), restarts, options_.restarts_max, slurm_.has_value());
+        after_stop(judge(outcome.value(), restarts, options_.restarts_max, scheduled()),
+                   outcome.value(), scheduled(), cause, options_.requeue);
     if (verdict.job_ends) journal_.mark(HW_MARK_JOB_END);
     journal_.close();
     tell_end(outcome.value(), verdict, restarts);
     if (verdict.restart) continue;
     tell_job(outcome.value().failed());
+    if (scheduler_) scheduler_->come_back(console_, signals_);
     return verdict.exit_code;
   }
+}
+
+// Every start of a pod is a new allocation of one job, which has one name.
+int run_in_pod(RunOptions options, const PodInfo& pod, Environment environment,
+               std::vector<std::string> argv, std::int64_t began_monotonic_ns) {
+  if (options.job.empty()) options.job = default_pod_job_name(command_name(options), pod);
+  for (auto& attr : pod_attrs(pod)) {
+    if (options.attrs.size() < kAttrsMax) options.attrs.push_back(std::move(attr));
+  }
+  if (const auto warning = shm_warning(read_pod_memory(), options.nproc)) {
+    Console(options.quiet).warn(*warning);
+  }
+  JobRun job(options, environment, std::move(argv), began_monotonic_ns);
+  const int code = job.run();
+  write_termination_message(environment, classify_exit(code),
+                            fmt::format("job {}, exit code {}", options.job, code));
+  return code;
 }
 
 }  // namespace
@@ -306,6 +352,9 @@ int run_job(const RunOptions& options, std::int64_t began_monotonic_ns) {
   Environment environment = read_environment(environ);
   std::vector<std::string> argv;
   if (const auto code = resolve_command(options, environment, argv)) return *code;
+  if (const auto pod = pod_info(environment)) {
+    return run_in_pod(options, *pod, std::move(environment), std::move(argv), began_monotonic_ns);
+  }
   return JobRun(options, std::move(environment), std::move(argv), began_monotonic_ns).run();
 }
 

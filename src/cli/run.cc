@@ -29,6 +29,7 @@ struct Parsed {
   agent::RunOptions options;
   double grace_s = 5;
   std::vector<std::string> attrs;
+  std::string requeue = "preempted";
   bool module = false;
 };
 
@@ -66,6 +67,9 @@ int execute(Parsed& parsed, std::int64_t began_ns) {
     return fail(base::Status::invalid("run: --grace: want 0 to 3600 seconds"));
   }
   options.grace_ns = static_cast<std::int64_t>(parsed.grace_s * 1e9);
+  auto requeue = agent::parse_requeue(parsed.requeue);
+  if (!requeue.ok()) return fail(requeue.status());
+  options.requeue = *requeue;
   for (const std::string& text : parsed.attrs) {
     auto attr = agent::parse_attr(text);
     if (!attr.ok()) return fail(attr.status());
@@ -112,6 +116,10 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_option("--grace", parsed->grace_s,
                   "Seconds from SIGTERM to SIGKILL for the other ranks of a failed one "
                   "(default: 5)");
+  run->add_option("--requeue", parsed->requeue,
+                  "Under Slurm, when to go back into the queue after a notice: never, preempted, "
+                  "time-limit (then too) (default: preempted)")
+      ->type_name("WHEN");
   run->add_option("--python", options.python,
                   "Interpreter of the script (default: $VIRTUAL_ENV/bin/python, else python3)");
   run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")
