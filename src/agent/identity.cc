@@ -62,6 +62,7 @@ std::optional<SlurmInfo> slurm_info(const Environment& environment) {
   info.start_time_s =
       number_or_zero<std::int64_t>(find_variable(environment, "SLURM_JOB_START_TIME"));
   info.node_index = number_or_zero<int>(find_variable(environment, "SLURM_NODEID"));
+  info.in_step = find_variable(environment, "SLURM_STEP_ID") != nullptr;
   const auto text = [&](const char* name) {
     const std::string* value = find_variable(environment, name);
     return value == nullptr ? std::string() : *value;

@@ -25,6 +25,7 @@ struct SlurmInfo {
   std::int64_t start_time_s = 0;   // real time; 0: not stated
   std::int64_t submit_time_s = 0;  // from when on it waited for this start; 0: not stated
   int node_index = 0;              // of the job's nodes
+  bool in_step = false;            // started by srun, not by the batch script
   std::string job_name{};
   std::string nodes{};
 };

@@ -23,6 +23,9 @@ class Scheduler {
   virtual void on_signal(std::int64_t now_monotonic_ns) = 0;
   // Is the allocation about to end, so that ranks should save?
   virtual bool ending() = 0;
+  // Has it sent the signal to the ranks as well? Told twice, a script saves twice, or is killed
+  // while it shuts down.
+  virtual bool ranks_have_it() = 0;
   // When a preemption was announced: told once, when it is sure.
   virtual std::optional<std::int64_t> take_notice_ns() = 0;
   // hw_origin of an end that followed the announcement.

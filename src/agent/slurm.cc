@@ -143,6 +143,14 @@ StopCause cause_of_stop(const SlurmJob& job, std::uint64_t restart_count, std::i
   return job.reason == "TimeLimit" ? StopCause::time_limit : StopCause::cancelled;
 }
 
+bool tracks_all_processes(std::string_view cgroup_text, std::string_view config_text) {
+  const auto has = [](std::string_view text, std::string_view what) {
+    return text.find(what) != std::string_view::npos;
+  };
+  return (has(cgroup_text, "slurm") && has(cgroup_text, "/step_")) ||
+         has(config_text, "proctrack/cgroup") || has(config_text, "proctrack/linuxproc");
+}
+
 bool should_requeue(const SlurmJob& job, std::uint64_t restart_count, StopCause cause,
                     RequeueWhen when) {
   const bool wanted = (cause == StopCause::preemption && when != RequeueWhen::never) ||

@@ -61,6 +61,11 @@ inline constexpr std::int64_t warning_s_max = 600;
 StopCause cause_of_stop(const SlurmJob& job, std::uint64_t restart_count, std::int64_t now_s,
                         std::string_view words);
 
+// Does Slurm reach every process of a step or job with a signal, ranks in groups of their own too?
+// `cgroup_text`: /proc/self/cgroup, which shows proctrack/cgroup; `config_text`: the answer to
+// `scontrol show config`, may be empty. proctrack/pgid reaches our own process group only.
+bool tracks_all_processes(std::string_view cgroup_text, std::string_view config_text);
+
 // A job that ends inside its grace time, with whatever code, is COMPLETED or FAILED and does not
 // come back: it has to be put back into the queue before it ends. Where the partition (the answer
 // to `scontrol show partition -o`) cancels what it preempts, a return is not wanted.

@@ -42,6 +42,7 @@ void SlurmScheduler::ask_times() {
   if (!asks_) return;
   launch_ask_.start({"scontrol", "show", "job", "-o", info_.job_id}, environment_, signals_,
                     answer_bound_ns);
+  config_ask_.start({"scontrol", "show", "config"}, environment_, signals_, answer_bound_ns);
 }
 
 std::optional<SlurmTimes> SlurmScheduler::times(std::int64_t wait_ns) {
@@ -59,6 +60,7 @@ bool SlurmScheduler::may_announce(int signal) const {
 
 void SlurmScheduler::on_signal(std::int64_t now_monotonic_ns) {
   const bool known = at_stop_ && cause() != StopCause::unknown;
+  again_ = known;
   if (known || stop_ask_.state() == Ask::State::pending) return;
   times(0);  // an answer that came late is still good for where the output lies
   notice_ns_ = now_monotonic_ns;
@@ -90,6 +92,16 @@ StopCause SlurmScheduler::cause(std::int64_t wait_ns) {
   }
   if (!at_stop_) return StopCause::unknown;
   return cause_of_stop(*at_stop_, info_.restart_count, notice_real_s_, words());
+}
+
+bool SlurmScheduler::ranks_have_it() {
+  cause(notice_wait_ns);
+  config_ask_.wait(0);
+  // To a step always; to a batch script at the job's end, but --signal=B: meant it alone.
+  const bool all_were_meant = info_.in_step || again_ || (at_stop_ && at_stop_->state != "RUNNING");
+  const auto cgroup = base::read_file("/proc/self/cgroup", kWordsBytesMax);
+  return all_were_meant &&
+         tracks_all_processes(cgroup.ok() ? cgroup.value() : std::string(), config_ask_.out());
 }
 
 std::optional<std::int64_t> SlurmScheduler::take_notice_ns() {

@@ -33,6 +33,7 @@ class SlurmScheduler final : public Scheduler {
   [[nodiscard]] bool may_announce(int signal) const override;
   void on_signal(std::int64_t now_monotonic_ns) override;
   bool ending() override { return cause(notice_wait_ns) != StopCause::unknown; }
+  bool ranks_have_it() override;
   std::optional<std::int64_t> take_notice_ns() override;
   int stop_origin() override { return origin_of(cause(end_wait_ns)); }
 
@@ -54,6 +55,7 @@ class SlurmScheduler final : public Scheduler {
   const bool asks_;
   const RequeueWhen when_;
   Ask launch_ask_;
+  Ask config_ask_;
   Ask stop_ask_;
   std::optional<SlurmJob> at_launch_;
   std::optional<SlurmJob> at_stop_;
@@ -61,6 +63,7 @@ class SlurmScheduler final : public Scheduler {
   std::optional<std::int64_t> notice_ns_;
   std::int64_t notice_real_s_ = 0;
   bool notice_taken_ = false;
+  bool again_ = false;  // told once more after the cause was known: the grace time is over
 };
 
 }  // namespace headway::agent

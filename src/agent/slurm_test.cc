@@ -167,6 +167,15 @@ TEST(ShouldRequeue, AtTheTimeLimitOnlyOnRequest) {
   EXPECT_FALSE(should_requeue(job, 0, StopCause::preemption, RequeueWhen::never));
 }
 
+TEST(TracksAllProcesses, ByWhatTheKernelOrTheControllerShows) {
+  EXPECT_TRUE(
+      tracks_all_processes("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0\n", ""));
+  EXPECT_TRUE(tracks_all_processes("4:freezer:/slurm/uid_1000/job_7/step_batch\n", ""));
+  EXPECT_TRUE(tracks_all_processes("0::/\n", "ProctrackType  = proctrack/linuxproc\n"));
+  EXPECT_FALSE(tracks_all_processes("0::/\n", "ProctrackType  = proctrack/pgid\n"));
+  EXPECT_FALSE(tracks_all_processes("0::/user.slice\n", "")) << "not known: better told twice";
+}
+
 TEST(PartitionCancels, ReadsItsMode) {
   EXPECT_TRUE(
       partition_cancels("PartitionName=low OverTimeLimit=NONE PreemptMode=CANCEL State=UP"));

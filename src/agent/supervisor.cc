@@ -91,6 +91,7 @@ base::Result<Outcome> Supervisor::run() {
     return started;
   }
   while (!policy_.done()) serve_once();
+  if (plan_.scheduler != nullptr) await_last_word();
   sweep_.kill_descendants();
   drain_output();
   return policy_.outcome();

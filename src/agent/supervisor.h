@@ -69,6 +69,8 @@ class Supervisor {
   void on_signals();
   void on_scheduler_signal(int signal);
   void await_word(const RankEnd& end);
+  void await_last_word();
+  void serve_signals_until_told(std::int64_t wait_ns);
   void record_notice();
   int origin_of_failure();
   void send_to_live(int signal);

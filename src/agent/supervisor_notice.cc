@@ -13,23 +13,26 @@ namespace headway::agent {
 namespace {
 
 constexpr std::int64_t kWordWaitNs = 200'000'000;
+constexpr std::int64_t kLastWordWaitNs = 100'000'000;  // what every end under a scheduler costs
 
 }  // namespace
 
 void Supervisor::on_scheduler_signal(int signal) {
   HW_CHECK(plan_.scheduler != nullptr);
   const std::int64_t now_ns = base::monotonic_ns();
-  const bool told_before = policy_.outcome().stop_signal != 0;
   plan_.scheduler->on_signal(now_ns);
+  const bool told_before = policy_.outcome().stop_signal != 0;
+  const bool they_know = plan_.scheduler->ranks_have_it();
   if (signal == SIGTERM) {
-    // At once: the ranks' time is short, and ours to ask is not theirs. A second SIGTERM is the end
-    // of the grace time: the scheduler kills when it means to, and somebody may still be saving.
-    send_to_live(told_before ? SIGTERM : policy_.on_signal(SIGTERM, false, now_ns));
+    // A second one is the end of the grace time: the scheduler kills when it means to, and somebody
+    // may still be saving.
+    const int first = told_before ? SIGTERM : policy_.on_signal(SIGTERM, false, now_ns);
+    if (!they_know) send_to_live(first);
   } else {
     const bool ending = plan_.scheduler->ending();
     if (ending && !told_before) policy_.on_signal(SIGTERM, false, now_ns);
     for (const Rank& rank : ranks_) {
-      if (!rank.running) continue;
+      if (!rank.running || they_know) continue;
       const int adapted = user_signal_for(caught_signals(rank.child.pid), signal, ending);
       if (adapted != 0) ::kill(rank.child.pid, adapted);
     }
@@ -37,11 +40,21 @@ void Supervisor::on_scheduler_signal(int signal) {
   record_notice();
 }
 
-// At a job's end Slurm signals all its processes, ranks too, one after the other. A rank that died
-// of it before we have been told is no failure of its own: our signal is on its way.
+// At a job's end, and in a step at the begin of a grace time, Slurm signals all processes, ranks
+// too, one after the other. A rank that died of it before we have been told is no failure of its
+// own.
 void Supervisor::await_word(const RankEnd& end) {
   if (shell_code(end) != 128 + SIGTERM || policy_.tearing_down()) return;
-  const std::int64_t until_ns = base::monotonic_ns() + kWordWaitNs;
+  serve_signals_until_told(kWordWaitNs);
+}
+
+// Nor has the training finished if all ranks ended well because of such a signal.
+void Supervisor::await_last_word() {
+  serve_signals_until_told(kLastWordWaitNs);
+}
+
+void Supervisor::serve_signals_until_told(std::int64_t wait_ns) {
+  const std::int64_t until_ns = base::monotonic_ns() + wait_ns;
   while (policy_.outcome().stop_signal == 0) {
     const std::int64_t left_ns = until_ns - base::monotonic_ns();
     if (left_ns <= 0) return;

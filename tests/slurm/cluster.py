@@ -29,7 +29,8 @@ def wait_until(condition: Callable[[], bool], what: str, limit_s: float = WAIT_M
     """For what another process does; a bound for a hung test, not a measurement."""
     deadline = time.monotonic() + limit_s
     while not condition():
-        assert time.monotonic() < deadline, f"never came true: {what}"
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"never came true: {what}")
         time.sleep(0.1)
 
 
@@ -174,19 +175,20 @@ class Job:
     def printed(self) -> str:
         return self.output.read_text() if self.output.exists() else ""
 
-    def wait_printed(self, text: str, count: int = 1) -> None:
-        wait_until(
-            lambda: self.printed().count(text) >= count or self.state in OVER,
-            f"{text!r} {count} times in {self.printed()!r}",
-        )
-        assert self.printed().count(text) >= count, self.printed()
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        try:
+            wait_until(condition, what)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}\n{self.show()}\n{self.printed()}") from None
+
+    def wait_printed(self, text: str) -> None:
+        self.wait(lambda: text in self.printed() or self.state in OVER, f"it prints {text!r}")
+        assert text in self.printed(), self.printed()
 
     def wait_over(self) -> str:
-        wait_until(lambda: self.state in OVER, f"job {self.number} is over, it is {self.show()}")
+        self.wait(lambda: self.state in OVER, "it is over")
         return self.state
 
-    def wait_requeued(self, count: int = 1) -> None:
-        wait_until(
-            lambda: self.show().get("Restarts") == str(count),
-            f"job {self.number} was requeued, it is {self.show()}: {self.printed()}",
-        )
+    def wait_requeued(self) -> None:
+        self.wait(lambda: self.show().get("Restarts") == "1" or self.state in OVER, "a requeue")
+        assert self.show()["Restarts"] == "1", f"{self.show()}\n{self.printed()}"

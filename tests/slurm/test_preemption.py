@@ -63,7 +63,6 @@ def test_a_preempted_training_goes_on_and_one_report_tells_it(cluster, runner):
     [
         ("srun", ()),  # a step hears SIGTERM when the grace time begins
         ("exec", ("--signal=B:USR1@60",)),  # the batch script hears the signal it asked for
-        ("srun", ("--signal=USR1@60",)),
     ],
 )
 def test_a_clean_end_inside_the_grace_time_does_not_end_the_job(cluster, runner, by, options):
