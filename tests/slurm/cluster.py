@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 HERE = Path(__file__).parent
+DEPLOY = HERE.parents[1] / "deploy" / "slurm"
 WAIT_MAX_S = 120.0
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "scancel", "squeue", "srun")
 OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "OUT_OF_MEMORY"}
@@ -61,7 +62,16 @@ class Cluster:
         }
 
     def start(self) -> None:
-        (self.folder / "state").mkdir()
+        for name in ("state", "shm", "facts"):
+            (self.folder / name).mkdir()
+        # The real ones, on a folder of ours: /dev/shm is everybody's.
+        for name in ("prolog", "epilog"):
+            wrapper = self.folder / name
+            wrapper.write_text(
+                f"#!/bin/sh\nexport HEADWAY_SHM_DIR={self.folder}/shm"
+                f" HEADWAY_FACTS_DIR={self.folder}/facts\nexec {DEPLOY}/{name}.sh\n"
+            )
+            wrapper.chmod(0o755)
         controller, node = free_ports(2)
         text = (HERE / "slurm.conf.in").read_text()
         for name, value in {

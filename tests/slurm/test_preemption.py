@@ -79,7 +79,9 @@ def test_a_clean_end_inside_the_grace_time_does_not_end_the_job(cluster, runner,
 
 
 def test_a_rank_that_catches_nothing_uses_its_grace_time(cluster, runner):
-    text = "import time\nprint('begun', flush=True)\ntime.sleep(4)\nprint('worked on', flush=True)\n"
+    text = (
+        "import time\nprint('begun', flush=True)\ntime.sleep(4)\nprint('worked on', flush=True)\n"
+    )
     job = runner.submit(runner.script(text), "--signal=B:USR1@60")
     job.wait_printed("begun")
     cluster.preempt()
