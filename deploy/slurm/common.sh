@@ -6,7 +6,7 @@
 remove_leftovers() {
   [ -n "$1" ] || return 0
   for entry in "${HEADWAY_SHM_DIR:-/dev/shm}"/headway-*; do
-    [ -e "$entry" ] && [ ! -L "$entry" ] || continue
+    if [ ! -e "$entry" ] || [ -L "$entry" ]; then continue; fi
     [ "$(stat -c %u -- "$entry" 2>/dev/null)" = "$1" ] || continue
     held "$entry" || held "$entry/lock" || rm -rf -- "$entry" 2>/dev/null
   done

@@ -114,6 +114,7 @@ std::optional<std::int64_t> SlurmScheduler::take_notice_ns() {
 
 void SlurmScheduler::come_back(Console& console, Signals& own_signals) {
   const StopCause why = cause();
+  if (again_) return;  // Slurm has ended the job itself
   if (!at_stop_ || !should_requeue(*at_stop_, info_.restart_count, why, when_)) return;
   Ask ask;
   ask.start({"scontrol", "show", "partition", "-o", at_stop_->partition}, environment_, signals_,

@@ -65,13 +65,17 @@ def test_a_hold_is_not_the_queue(cluster, runner):
 
 def test_the_time_limit_is_the_users_and_a_warning_is_enough_to_come_back(cluster, runner):
     """Slurm's shortest limit is a minute, so one test tries both: with --requeue time-limit the
-    warning brings the job back; the second time it is deaf and runs into the limit."""
+    warning brings the job back; the second time it goes on and runs into the limit."""
     text = """
 import os, signal, sys, time
-first = os.environ.get("SLURM_RESTART_COUNT", "0") == "0"
-signal.signal(signal.SIGTERM, (lambda *_: sys.exit(0)) if first else signal.SIG_IGN)
-print("begun", flush=True)
-time.sleep(1000)
+def warned(*_):
+    if os.environ.get("SLURM_RESTART_COUNT", "0") == "0":
+        sys.exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    print("goes on", flush=True)
+signal.signal(signal.SIGTERM, warned)
+while True:
+    time.sleep(1)
 """
     job = runner.submit(
         f"--requeue time-limit {runner.script(text)}", "--time=1", "--signal=B:TERM@55"
@@ -79,6 +83,9 @@ time.sleep(1000)
     job.wait_requeued()
     assert "out of time; back in the queue" in job.printed()
     assert job.wait_over() == "TIMEOUT"
+    assert "goes on" in job.printed()
+    assert "DUE TO TIME LIMIT" in job.printed()
     report = runner.report()
     assert report["l1"]["preemptions"] == 0
-    assert {row["origin"] for row in report["failures"]} <= {"user", "unknown"}
+    assert [row["origin"] for row in report["failures"]] == ["user"]
+    assert [row["outcome"] for row in report["attempts"]] == ["clean", "failed"]
