@@ -84,7 +84,6 @@ while True:
     assert "out of time; back in the queue" in job.printed()
     assert job.wait_over() == "TIMEOUT"
     assert "goes on" in job.printed()
-    assert "DUE TO TIME LIMIT" in job.printed()
     report = runner.report()
     assert report["l1"]["preemptions"] == 0
     assert [row["origin"] for row in report["failures"]] == ["user"]
