@@ -8,6 +8,13 @@ namespace headway::agent {
 
 using base::Status;
 
+base::Result<RequeueWhen> parse_requeue(const std::string& text) {
+  if (text == "never") return RequeueWhen::never;
+  if (text == "preempted") return RequeueWhen::preempted;
+  if (text == "time-limit") return RequeueWhen::time_limit;
+  return Status::invalid(fmt::format("--requeue {}: want never, preempted or time-limit", text));
+}
+
 base::Result<std::pair<std::string, std::string>> parse_attr(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {

@@ -29,6 +29,9 @@ enum class CommandKind {
   program  // headway run -- CMD …: anything else
 };
 
+// When a job under Slurm puts itself back into the queue; each includes the one before.
+enum class RequeueWhen { never, preempted, time_limit };
+
 struct RunOptions {
   std::string job;     // empty: from the command's name
   std::string dir;     // empty: from the environment
@@ -38,6 +41,7 @@ struct RunOptions {
   bool retry_all = false;  // user errors too
   std::int64_t grace_ns = 5'000'000'000;
   HangLimit hang;
+  RequeueWhen requeue = RequeueWhen::preempted;
   bool quiet = false;
   bool cold = false;                 // no fork server
   std::vector<std::string> preload;  // modules for it to import, beside what it learns
@@ -51,6 +55,9 @@ struct RunOptions {
 };
 
 base::Status check_options(const RunOptions& options);
+
+// "never", "preempted", "time-limit".
+base::Result<RequeueWhen> parse_requeue(const std::string& text);
 
 // "key=value" → pair.
 base::Result<std::pair<std::string, std::string>> parse_attr(const std::string& text);

@@ -15,13 +15,16 @@
 #include "agent/aftermath.h"
 #include "agent/attempt_context.h"
 #include "agent/console.h"
+#include "agent/exit_code.h"
 #include "agent/guard.h"
 #include "agent/job_folder.h"
+#include "agent/kubernetes.h"
 #include "agent/leftovers.h"
 #include "agent/port.h"
 #include "agent/python_layout.h"
 #include "agent/rank_progress.h"
 #include "agent/signals.h"
+#include "agent/slurm_scheduler.h"
 #include "agent/supervisor.h"
 #include "agent/sweep.h"
 #include "agent/warm_start.h"
@@ -99,6 +102,7 @@ class JobRun {
         argv_(std::move(argv)),
         began_ns_(began_monotonic_ns),
         slurm_(slurm_info(environment_)),
+        pod_(pod_info(environment_)),
         console_(options.quiet),
         own_groups_(options.nproc > 1 || !has_terminal()),
         warm_(options, own_groups_, signals_, sweep_),
@@ -107,11 +111,13 @@ class JobRun {
   int run();
 
  private:
+  [[nodiscard]] bool scheduled() const { return slurm_.has_value() || pod_.has_value(); }
   Status open_folder();
   void anchor_clock();
   Result<AttemptResult> run_attempt(int restarts);
   AttemptContext open_attempt(int restarts);
   void follow_launcher();
+  void take_slurm_times(std::int64_t wait_ns);
   SpawnPlan plan_process(const AttemptContext& attempt, int rank) const;
   void tell_end(const Outcome& outcome, const RestartDecision& decision);
   bool wait_before_restart(std::int64_t delay_ns);
@@ -121,13 +127,16 @@ class JobRun {
   const Environment environment_;
   const std::vector<std::string> argv_;
   const std::int64_t began_ns_;
-  const std::optional<SlurmInfo> slurm_;
+  std::optional<SlurmInfo> slurm_;
+  const std::optional<PodInfo> pod_;
   Console console_;
   const bool own_groups_;
   const std::string run_id_ = make_run_id();
   Guard guard_;
   Sweep sweep_;
   Signals signals_;
+  std::optional<SlurmScheduler> scheduler_;
+  bool slurm_times_known_ = false;
   WarmStart warm_;
   Aftermath aftermath_;
   RankProgress progress_;
@@ -201,8 +210,19 @@ AttemptContext JobRun::open_attempt(int restarts) {
     warned_ = true;
     return attempt;
   }
+  take_slurm_times(SlurmScheduler::launch_wait_ns);
   write_opening(journal_, options_, slurm_, id, restarts == 0 ? began_ns_ : base::monotonic_ns());
   return attempt;
+}
+
+// The controller knows since when the job waited; the environment at best when it started.
+void JobRun::take_slurm_times(std::int64_t wait_ns) {
+  if (!scheduler_ || slurm_times_known_) return;
+  const std::optional<SlurmTimes> times = scheduler_->times(wait_ns);
+  if (!times) return;
+  slurm_times_known_ = true;
+  slurm_->submit_time_s = times->submitted_s.value_or(0);
+  slurm_->start_time_s = times->allocated_s.value_or(slurm_->start_time_s);
 }
 
 // A launcher that we run (torchrun --max-restarts) makes attempts by itself. What we have to say
@@ -253,7 +273,8 @@ Result<AttemptResult> JobRun::run_attempt(int restarts) {
   plan.nproc = options_.nproc;
   plan.grace_ns = options_.grace_ns;
   plan.own_process_groups = own_groups_;
-  plan.under_scheduler = slurm_.has_value();
+  plan.under_scheduler = scheduled();
+  plan.scheduler = scheduler_ ? &*scheduler_ : nullptr;
   plan.has_ranks = options_.has_ranks();
   plan.dir = attempt.dir;
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
@@ -269,6 +290,10 @@ Result<AttemptResult> JobRun::run_attempt(int restarts) {
   }
   Result<AttemptResult> result =
       Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
+    take_slurm_times(0);
+    if (slurm_times_known_) write_allocation(journal_, *slurm_, began_ns_);
+  }
   if (!result.ok()) {
     // Nothing ran: the job's record must not look like a clean end.
     const RankEnd end{start_failure_code(result.status(), options_.kind), 0};
@@ -325,6 +350,7 @@ int JobRun::run() {
   sweep_.start();
   Status status = signals_.start(own_groups_);
   if (!status.ok()) return fail_with(kExitAgentFault, status.message());
+  if (slurm_) scheduler_.emplace(*slurm_, environment_, signals_, options_.requeue).ask_times();
   status = open_folder();
   if (!status.ok()) return fail_with(kExitUsage, status.message());
   for (int restarts = 0;; ++restarts) {
@@ -347,15 +373,35 @@ int JobRun::run() {
       tell_end(outcome, decision);
       if (decision.delay_ns > 0) decision.restart = wait_before_restart(decision.delay_ns);
     }
-    const Verdict verdict = judge(outcome, decision.restart, slurm_.has_value());
+    const StopCause cause = scheduler_ ? scheduler_->cause() : StopCause::unknown;
+    const Verdict verdict = after_stop(judge(outcome, decision.restart, scheduled()), outcome,
+                                       scheduled(), cause, options_.requeue);
     if (verdict.job_ends) journal_.mark(HW_MARK_JOB_END);
     journal_.close();
     if (verdict.restart) continue;
     aftermath_.when_idle();
     sweep_.kill_descendants(true);
     tell_job(outcome.failed());
+    if (scheduler_) scheduler_->come_back(console_, signals_);
     return verdict.exit_code;
   }
+}
+
+// Every start of a pod is a new allocation of one job, which has one name.
+int run_in_pod(RunOptions options, const PodInfo& pod, Environment environment,
+               std::vector<std::string> argv, std::int64_t began_monotonic_ns) {
+  if (options.job.empty()) options.job = default_pod_job_name(command_name(options), pod);
+  for (auto& attr : pod_attrs(pod)) {
+    if (options.attrs.size() < kAttrsMax) options.attrs.push_back(std::move(attr));
+  }
+  if (const auto warning = shm_warning(read_pod_memory(), options.nproc)) {
+    Console(options.quiet).warn(*warning);
+  }
+  JobRun job(options, environment, std::move(argv), began_monotonic_ns);
+  const int code = job.run();
+  write_termination_message(environment, classify_exit(code),
+                            fmt::format("job {}, exit code {}", options.job, code));
+  return code;
 }
 
 }  // namespace
@@ -367,6 +413,9 @@ int run_job(const RunOptions& options, std::int64_t began_monotonic_ns) {
   Environment environment = read_environment(environ);
   std::vector<std::string> argv;
   if (const auto code = resolve_command(options, environment, argv)) return *code;
+  if (const auto pod = pod_info(environment)) {
+    return run_in_pod(options, *pod, std::move(environment), std::move(argv), began_monotonic_ns);
+  }
   return JobRun(options, std::move(environment), std::move(argv), began_monotonic_ns).run();
 }
 

@@ -65,6 +65,7 @@ base::Result<AttemptResult> Supervisor::run() {
     sweep_.kill_descendants(false);
     return start_status_;
   }
+  if (plan_.scheduler != nullptr && !policy_.outcome().failed()) await_last_word();
   sweep_.kill_descendants(false);
   drain_output();
   return result();
@@ -152,9 +153,10 @@ void Supervisor::end_rank(int index, const RankEnd& end) {
   Rank& rank = ranks_[static_cast<std::size_t>(index)];
   HW_CHECK(rank.running || rank.pending);  // a pending one has ended before it began
   rank.running = rank.pending = false;
+  if (plan_.scheduler != nullptr) await_word(end);
   const int signal = policy_.on_rank_end(index, end, base::monotonic_ns());
   const Outcome& outcome = policy_.outcome();
-  const int origin = end.clean() ? HW_ORIGIN_NONE : failure_origin(outcome, plan_.under_scheduler);
+  const int origin = end.clean() ? HW_ORIGIN_NONE : origin_of_failure();
   const std::uint32_t who = plan_.has_ranks ? static_cast<std::uint32_t>(index) : HW_RANK_UNKNOWN;
   plan_.before_mark();
   if (outcome.failed() && !failure_recorded_) {
@@ -177,6 +179,10 @@ void Supervisor::on_signals() {
     }
     if (signal->number == SIGTSTP) {
       pass_stop_to_terminal();
+      continue;
+    }
+    if (plan_.scheduler != nullptr && plan_.scheduler->may_announce(signal->number)) {
+      on_scheduler_signal(signal->number);
       continue;
     }
     if (signal->number == SIGTERM) {

@@ -17,6 +17,7 @@
 #include "agent/line_cutter.h"
 #include "agent/policy.h"
 #include "agent/rank_progress.h"
+#include "agent/scheduler.h"
 #include "agent/signals.h"
 #include "agent/spawn.h"
 #include "agent/sweep.h"
@@ -29,8 +30,9 @@ struct AttemptPlan {
   std::int64_t grace_ns = 0;
   bool own_process_groups = true;  // false: the one rank shares our terminal and our group
   bool under_scheduler = false;
-  bool has_ranks = true;  // false: one program, perhaps a launcher of ranks
-  std::string dir;        // the attempt's folder, for logs; empty: none are kept
+  Scheduler* scheduler = nullptr;  // whom to ask what a signal means; may be none
+  bool has_ranks = true;           // false: one program, perhaps a launcher of ranks
+  std::string dir;                 // the attempt's folder, for logs; empty: none are kept
   std::function<SpawnPlan(int rank)> process;
   std::function<void()> before_mark;  // is the journal still the one of the attempt that runs?
   ForkServer* server = nullptr;       // null: ranks are started plainly
@@ -93,6 +95,12 @@ class Supervisor {
   void on_rank_ready(int index);
   void end_rank(int index, const RankEnd& end);
   void on_signals();
+  void on_scheduler_signal(int signal);
+  void await_word(const RankEnd& end);
+  void await_last_word();
+  void serve_signals_until_told(std::int64_t wait_ns);
+  void record_notice();
+  int origin_of_failure();
   void send_to_live(int signal);
   void pass_stop_to_terminal();
   void reap_adopted();

@@ -18,7 +18,8 @@ constexpr const char* kFooter =
     "behind -- gets none of it, so that it may be a launcher itself.\n"
     "\n"
     "Exit code: 0, or the first failing rank's own (128 + signal); 2 bad usage; 125 a fault of\n"
-    "Headway's own; 126, 127 the command behind -- cannot be executed, was not found.\n"
+    "Headway's own; 126, 127 the command behind -- cannot be executed, was not found; 143 a\n"
+    "scheduler asked it to stop, and all ranks ended well.\n"
     "\n"
     "Examples:\n"
     "  headway run train.py --lr 0.1\n"
@@ -31,6 +32,7 @@ struct Parsed {
   std::string restarts = "0";
   std::string hang = "auto";
   std::vector<std::string> attrs;
+  std::string requeue = "preempted";
   bool module = false;
 };
 
@@ -74,6 +76,9 @@ int execute(Parsed& parsed, std::int64_t began_ns) {
   if (!hang.ok()) return fail(hang.status());
   options.hang = *hang;
   options.grace_ns = static_cast<std::int64_t>(parsed.grace_s * 1e9);
+  auto requeue = agent::parse_requeue(parsed.requeue);
+  if (!requeue.ok()) return fail(requeue.status());
+  options.requeue = *requeue;
   for (const std::string& text : parsed.attrs) {
     auto attr = agent::parse_attr(text);
     if (!attr.ok()) return fail(attr.status());
@@ -128,6 +133,10 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_option("--grace", parsed->grace_s,
                   "Seconds from SIGTERM to SIGKILL for the other ranks of a failed one "
                   "(default: 5)");
+  run->add_option("--requeue", parsed->requeue,
+                  "Under Slurm, when to go back into the queue after a notice: never, preempted, "
+                  "time-limit (then too) (default: preempted)")
+      ->type_name("WHEN");
   run->add_option("--python", options.python,
                   "Interpreter of the script (default: $VIRTUAL_ENV/bin/python, else python3)");
   run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")

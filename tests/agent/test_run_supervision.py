@@ -133,19 +133,6 @@ def test_a_stop_reaches_the_ranks_and_ends_the_job(agent, until, number, nproc):
     assert len(journal.named("job_end")) == 1
 
 
-def test_a_stop_under_slurm_is_a_preemption_and_not_the_end(agent, until):
-    agent.environment |= {"SLURM_JOB_ID": "4711", "SLURM_RESTART_COUNT": "2"}
-    process = started(agent, until)
-    process.terminate()
-    process.communicate(timeout=30)
-    attempt = 2 * 65536 + 1
-    assert agent.attempts("train-4711") == [attempt]
-    journal = agent.journal("train-4711", attempt)
-    assert journal.named("failure")[0].origin == "preemption"
-    assert not journal.named("job_end")
-    assert journal.attrs["slurm_job_id"] == "4711"
-
-
 def test_a_rank_may_finish_its_work_after_a_stop(agent, until):
     text = """
 import os, signal, sys, time
