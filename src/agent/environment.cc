@@ -12,6 +12,9 @@ constexpr std::string_view kInherited[] = {"HEADWAY_DIR",      "HEADWAY_JOB",   
                                            "HEADWAY_ANCHOR",   "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
                                            "HEADWAY_RESTARTS", "HEADWAY_RUN",    "HEADWAY_BOARD"};
 
+constexpr std::string_view kFlightRecorder[] = {"TORCH_FR_DUMP_TEMP_FILE",
+                                                "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
+
 // Of add_rank_contract() and add_measurement(): what differs between ranks or between starts.
 constexpr std::string_view kIdentity[] = {"RANK",
                                           "LOCAL_RANK",
@@ -104,8 +107,16 @@ const std::string* find_variable(const Environment& environment, std::string_vie
   return it == environment.end() ? nullptr : &it->second;
 }
 
+void keep_flight_recorder(Environment& environment, const std::string& attempt_dir) {
+  // The second is the first's old name; torch adds the rank.
+  for (const std::string_view name : kFlightRecorder) {
+    set_if_missing(environment, name, attempt_dir + "/flight-recorder-");
+  }
+}
+
 Environment without_identity(Environment environment) {
   for (const std::string_view name : kIdentity) environment.erase(std::string(name));
+  for (const std::string_view name : kFlightRecorder) environment.erase(std::string(name));
   return environment;
 }
 

@@ -38,6 +38,10 @@ struct Measurement {
   std::vector<std::string> python_path;  // folders to put in front; empty: no hook
 };
 
+// Torch writes what its collectives were doing when one timed out: into the attempt's folder, as
+// flight-recorder-<rank>, unless the user has chosen a place.
+void keep_flight_recorder(Environment& environment, const std::string& attempt_dir);
+
 // What the ranks of all starts have in common: without what tells them or their starts apart.
 Environment without_identity(Environment environment);
 

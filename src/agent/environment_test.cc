@@ -48,6 +48,21 @@ TEST(ProcessEnvironment, IsTorchrunsContract) {
   EXPECT_EQ(env, want);
 }
 
+TEST(ProcessEnvironment, TheFlightRecorderWritesIntoTheAttemptUnlessTheUserChose) {
+  Environment env = {{"TORCH_FR_DUMP_TEMP_FILE", "/mine"}};
+  keep_flight_recorder(env, "/jobs/j/1");
+  EXPECT_EQ(env.at("TORCH_FR_DUMP_TEMP_FILE"), "/mine");
+  EXPECT_EQ(env.at("TORCH_NCCL_DEBUG_INFO_TEMP_FILE"), "/jobs/j/1/flight-recorder-");
+}
+
+TEST(ProcessEnvironment, WhatRanksHaveInCommonIsNoIdentity) {
+  const RankIdentity first = identity(0, 2);
+  const RankIdentity second = identity(1, 2);
+  const Measurement measured = measurement();
+  EXPECT_EQ(without_identity(process_environment({}, &first, &measured, true)),
+            without_identity(process_environment({}, &second, &measured, true)));
+}
+
 TEST(ProcessEnvironment, TheUsersOwnChoicesStay) {
   const RankIdentity id = identity(0, 2);
   const Environment base = {{"OMP_NUM_THREADS", "8"},

@@ -262,6 +262,7 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
                                          attempt.measurement ? &*attempt.measurement : nullptr,
                                          options_.kind != CommandKind::program);
   plan.environment.insert_or_assign(std::string(kRunVariable), run_id_);
+  if (!attempt.dir.empty()) keep_flight_recorder(plan.environment, attempt.dir);
   if (attempt.board.valid()) {
     plan.environment.insert_or_assign("HEADWAY_BOARD", board_path(attempt.dir));
   }
