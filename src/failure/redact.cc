@@ -118,9 +118,11 @@ std::string redact_line(std::string_view text) {
 // stands before (a rank, a time) is the logger's.
 bool Redactor::continues_key(std::string_view word) {
   constexpr std::size_t full_line_bytes_min = 60;  // of base64; only the last line is shorter
-  const bool base64 = std::all_of(word.begin(), word.end(), [](char c) {
+  const std::size_t padding = word.find_last_not_of("=\\\r");
+  const std::string_view digits = word.substr(0, padding + 1);  // npos + 1: nothing
+  const bool base64 = std::all_of(digits.begin(), digits.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
-           c == '/' || c == '=' || c == '\\' || c == '\r';
+           c == '/';
   });
   const bool header = word.starts_with("4,ENCRYPTED") || word.starts_with("AES-") ||
                       word.starts_with("DES-");  // "Proc-Type: 4,ENCRYPTED"
