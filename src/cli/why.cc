@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,9 @@ Result<Question> from_logs(const std::vector<std::string>& paths) {
     int rank = rank_of_file(path);
     // One log is one rank's, unless its lines say otherwise.
     if (rank == failure::kNoRank && paths.size() == 1) rank = 0;
-    if (Status s = read_log(path, rank, question.evidence.lines); !s.ok()) return s;
+    auto text = read_end(path, log_bytes_max);
+    if (!text.ok()) return text.status();
+    question.evidence.logs.push_back({rank, std::move(*text), true});
   }
   return question;
 }
@@ -75,7 +78,9 @@ void add_error_file(const std::string& folder, int rank, Evidence& evidence) {
                                     interchange::kErrorFileBytesMax);
   if (!text.ok()) return;
   const auto error = interchange::parse_torchrun_error(text.value());
-  if (error.ok()) evidence.error_files.push_back({rank, 0, error.value().reason});
+  if (!error.ok()) return;
+  const double time_s = static_cast<double>(error.value().t_ns.value_or(0)) / 1e9;
+  evidence.error_files.push_back({rank, time_s, error.value().reason});
 }
 
 // The newest failure of a job: what its ranks wrote, whom the launcher saw end first, and how.
@@ -109,13 +114,10 @@ Result<Question> from_job(const Options& options) {
       {rank, row.signal == 0 && row.exit_code == 0 ? 1 : row.exit_code, row.signal});
   const std::string job_folder = folder_of_job(place_of(name, options.load.root), streams->job);
   const std::string folder = fmt::format("{}/{}", job_folder, row.attempt);
-  // Who failed first comes first: between files there is no other order.
-  const std::string log = base::rank_log_path(folder, static_cast<std::uint32_t>(rank));
-  for (const std::string& path : {log + ".1", log}) {
-    if (::access(path.c_str(), R_OK) != 0) continue;
-    if (Status s = read_log(path, rank, evidence.lines); !s.ok()) return s;
-  }
-  add_error_file(folder, rank, evidence);
+  evidence.logs = read_rank_logs(folder, rank);
+  std::set<int> ranks = {rank};
+  for (const failure::Log& log : evidence.logs) ranks.insert(log.rank);
+  for (const int each : ranks) add_error_file(folder, each, evidence);
   if (!row.reason.empty()) evidence.lines.push_back({rank, row.reason});
   if (row.origin == "preemption") evidence.scheduler.emplace_back("state=PREEMPTED");
   return question;
