@@ -19,6 +19,7 @@
 #include "cli/verb.h"
 #include "cli/why_logs.h"
 #include "failure/classify.h"
+#include "failure/redact.h"
 #include "interchange/job_input.h"
 #include "interchange/torchrun_error.h"
 
@@ -28,6 +29,7 @@ namespace {
 using base::Result;
 using base::Status;
 using failure::Evidence;
+using failure::TailLines;
 using failure::Verdict;
 
 constexpr std::size_t rules_bytes_max = 4 << 20;
@@ -123,7 +125,7 @@ Result<Question> from_job(const Options& options) {
   return question;
 }
 
-std::string to_json(const Question& question, const Verdict& v) {
+std::string to_json(const Question& question, const Verdict& v, const TailLines& tail) {
   nlohmann::ordered_json out = {
       {"about", question.about},
       {"category", v.category},
@@ -136,11 +138,14 @@ std::string to_json(const Question& question, const Verdict& v) {
        v.rank == failure::kNoRank ? nlohmann::ordered_json() : nlohmann::ordered_json(v.rank)},
       {"proof", v.proof},
       {"rule", v.rule},
-      {"next", v.next}};
+      {"next", v.next},
+      {"tail",
+       {{"lines", tail.lines}, {"cut_lines", tail.cut_lines}, {"cut_bytes", tail.cut_bytes}}}};
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string to_text(const Question& question, const Verdict& v, const Style& style) {
+std::string to_text(const Question& question, const Verdict& v, const TailLines& tail,
+                    const Style& style) {
   Page page(style);
   page.add(Line().add(clean(question.about, style)).add(": ").add(v.category, Ink::strong));
   if (v.category == "none") {
@@ -160,6 +165,10 @@ std::string to_text(const Question& question, const Verdict& v, const Style& sty
   row("retry", v.retryable ? v.elsewhere ? "yes, on another node" : "yes" : "no");
   row("proof", clean(v.proof, style));
   row("next", clean(v.next, style));
+  if (tail.lines.empty()) return page.text();
+  page.blank();
+  page.add("  the last it wrote" + (tail.note().empty() ? "" : "; " + tail.note()), Ink::dim);
+  for (const std::string& line : tail.lines) page.add("    " + clean(line, style));
   return page.text();
 }
 
@@ -176,9 +185,12 @@ int execute(const Options& options) {
   if (question->failed) {
     verdict = failure::Classifier(std::move(*rules)).classify(question->evidence);
   }
+  // What is shown may be pasted into a chat: no secrets of a log leave it this way.
+  verdict.proof = failure::redact_line(verdict.proof);
+  const TailLines tail = question->failed ? tail_of(question->evidence, verdict.rank) : TailLines();
   const Style style = choose_style(probe_output(STDOUT_FILENO), ColorWhen::automatic, {});
   const std::string text =
-      options.json ? to_json(*question, verdict) : to_text(*question, verdict, style);
+      options.json ? to_json(*question, verdict, tail) : to_text(*question, verdict, tail, style);
   std::fputs(text.c_str(), stdout);
   return std::fflush(stdout) == 0 ? kExitOk : fail(Status::io("why: standard output is gone"));
 }
@@ -201,7 +213,12 @@ void add_why(CLI::App& app, int& exit_code) {
       "  headway why nightly\n"
       "  headway why --log slurm-4242.out\n"
       "  headway why --log rank-0.log --log rank-1.log --json");
-  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+  verb->callback([options, verb, &exit_code] {
+    // An unset variable of a script must not mean "the most recent job".
+    const bool empty = verb->count("job") > 0 && options->input.empty();
+    exit_code =
+        empty ? fail(Status::invalid("why: the name of the job is empty")) : execute(*options);
+  });
 }
 
 }  // namespace headway::cli

@@ -75,4 +75,17 @@ std::vector<failure::Log> read_rank_logs(const std::string& attempt_folder, int 
   return logs;
 }
 
+failure::TailLines tail_of(const failure::Evidence& evidence, int rank) {
+  failure::Tail tail(tail_lines_max);
+  const bool whole = rank == failure::kNoRank && evidence.logs.size() == 1;
+  for (const failure::Log& log : evidence.logs) {
+    failure::each_line(log.text, log.rank, log.mixed, [&](const failure::LineView& line) {
+      if (!whole && (rank == failure::kNoRank || line.rank != rank)) return;
+      tail.feed(line.text);
+      tail.feed("\n");
+    });
+  }
+  return tail.lines();
+}
+
 }  // namespace headway::cli

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "failure/evidence.h"
+#include "failure/tail.h"
 
 namespace headway::cli {
 
@@ -24,5 +25,9 @@ base::Result<std::string> read_end(const std::string& path, std::size_t bytes_ma
 // since between files there is no other order, then by rank.
 [[nodiscard]] std::vector<failure::Log> read_rank_logs(const std::string& attempt_folder,
                                                        int first_rank);
+
+// The last lines that the rank wrote, redacted. kNoRank: of the only log, if there is but one.
+inline constexpr std::size_t tail_lines_max = 12;
+[[nodiscard]] failure::TailLines tail_of(const failure::Evidence& evidence, int rank);
 
 }  // namespace headway::cli

@@ -56,5 +56,17 @@ TEST(WhyLogs, OfEachRankTheEnd) {
   EXPECT_TRUE(logs[0].text.starts_with("xxx"));
 }
 
+TEST(WhyLogs, TheTailIsTheRanksOwn) {
+  failure::Evidence evidence;
+  evidence.logs.push_back({0, "[1] a\nb\n[1] password=fake\nc\n", true});
+  const auto lines = [&](int rank) { return tail_of(evidence, rank).lines; };
+  EXPECT_EQ(lines(1), (std::vector<std::string>{"a", "password=[redacted:password]"}));
+  EXPECT_EQ(lines(0), (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(lines(failure::kNoRank).size(), 4u);
+  evidence.logs.push_back({1, "more\n", false});
+  EXPECT_TRUE(lines(failure::kNoRank).empty()) << "nobody's in particular";
+  EXPECT_EQ(lines(1).back(), "more");
+}
+
 }  // namespace
 }  // namespace headway::cli
