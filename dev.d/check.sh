@@ -3,7 +3,7 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster'
 tsan_tests='record|journal'
 
 cpp_files() {
@@ -23,7 +23,8 @@ lint() {
   local failed=0
   lint_format || failed=1
   "$python" tools/check_layers.py || failed=1
-  shellcheck -x dev .ci/run || failed=1
+  shellcheck -x dev .ci/run deploy/slurm/prolog.sh deploy/slurm/epilog.sh examples/slurm/train.sbatch ||
+    failed=1
   "$venv/bin/ruff" check --quiet . || failed=1
   "$venv/bin/ruff" format --check --quiet --exclude '*.md' . || failed=1
   [ $failed -eq 0 ] || die "lint: see above; ./dev format mends formatting"
@@ -88,7 +89,8 @@ run_fuzz() {
 
 run_pytest() {
   local folder folders=()
-  for folder in tests/python tests/agent tests/docs tests/golden tests/e2e tests/failure tools; do
+  for folder in tests/python tests/agent tests/docs tests/golden tests/e2e tests/failure tests/kill \
+    tests/slurm tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \

@@ -12,10 +12,10 @@
 
 namespace headway::python {
 
-// Adds import_clock_start(), import_clock_stop(), import_clock_depth(), import_clock_result() ->
-// (end of the last outermost import in CLOCK_MONOTONIC ns or 0, {package: ns}), which ends the
-// first part, and import_clock_late() -> [(module, ns)] of what has been imported since it was last
-// asked.
+// Adds import_clock_start(), import_clock_stop(), import_clock_reset(), import_clock_depth(),
+// import_clock_result() -> (end of the last outermost import in CLOCK_MONOTONIC ns or 0, {package:
+// ns}), which ends the first part, and import_clock_late() -> [(module, ns)] of what has been
+// imported since it was last asked.
 bool add_import_clock(PyObject* module);
 
 }  // namespace headway::python

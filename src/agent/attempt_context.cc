@@ -11,9 +11,10 @@
 namespace headway::agent {
 namespace {
 
-// A scheduler's start time on our monotonic clock; never later than we ourselves began.
-std::int64_t start_monotonic_ns(const SlurmInfo& slurm, std::int64_t began_monotonic_ns) {
-  const std::int64_t ago_ns = base::real_ns() - slurm.start_time_s * 1'000'000'000;
+// A scheduler's time on our monotonic clock; never later than we ourselves began. Before the
+// machine's boot it is negative, which a journal can hold.
+std::int64_t on_monotonic_ns(std::int64_t time_s, std::int64_t began_monotonic_ns) {
+  const std::int64_t ago_ns = base::real_ns() - time_s * 1'000'000'000;
   return std::min(base::monotonic_ns() - ago_ns, began_monotonic_ns);
 }
 
@@ -34,19 +35,36 @@ void write_opening(AgentJournal& journal, const RunOptions& options,
   if (options.kind != CommandKind::program) journal.attr("script", options.command.front());
   journal.attr("nproc", fmt::to_string(options.nproc));
   journal.attr("headway", options.version);
-  if (slurm) journal.attr("slurm_job_id", slurm->job_id);
+  if (slurm) {
+    journal.attr("slurm_job_id", slurm->job_id);
+    if (!slurm->job_name.empty()) journal.attr("slurm_job_name", slurm->job_name);
+    if (!slurm->nodes.empty()) journal.attr("slurm_nodes", slurm->nodes);
+  }
   for (const auto& [key, value] : options.attrs) journal.attr(key, value);
 
   if (id.launch == 1) {
-    const bool told = slurm && slurm->start_time_s > 0;
-    const std::int64_t allocated_ns =
-        told ? start_monotonic_ns(*slurm, began_monotonic_ns) : began_monotonic_ns;
     // Without a scheduler nothing waits: what lies before belongs to whoever had not started it.
-    if (!slurm) journal.mark_at_monotonic(HW_MARK_SUBMITTED, allocated_ns);
-    if (told || !slurm) journal.mark_at_monotonic(HW_MARK_RESOURCES_AVAILABLE, allocated_ns);
-    journal.mark_at_monotonic(HW_MARK_ALLOCATED, allocated_ns);
+    if (!slurm) journal.mark_at_monotonic(HW_MARK_SUBMITTED, began_monotonic_ns);
+    if (!slurm) journal.mark_at_monotonic(HW_MARK_RESOURCES_AVAILABLE, began_monotonic_ns);
+    if (slurm) write_allocation(journal, *slurm, began_monotonic_ns);
+    if (!slurm || slurm->start_time_s <= 0) {
+      journal.mark_at_monotonic(HW_MARK_ALLOCATED, began_monotonic_ns);
+    }
   }
   journal.mark_at_monotonic(HW_MARK_LAUNCHER_START, began_monotonic_ns);
+}
+
+void write_allocation(AgentJournal& journal, const SlurmInfo& slurm,
+                      std::int64_t began_monotonic_ns) {
+  if (slurm.submit_time_s > 0) {
+    journal.mark_at_monotonic(HW_MARK_SUBMITTED,
+                              on_monotonic_ns(slurm.submit_time_s, began_monotonic_ns));
+  }
+  if (slurm.start_time_s <= 0) return;
+  const std::int64_t start_ns = on_monotonic_ns(slurm.start_time_s, began_monotonic_ns);
+  // On Slurm the two are one: it tells of resources when it gives them.
+  journal.mark_at_monotonic(HW_MARK_RESOURCES_AVAILABLE, start_ns);
+  journal.mark_at_monotonic(HW_MARK_ALLOCATED, start_ns);
 }
 
 }  // namespace headway::agent

@@ -24,9 +24,14 @@ struct AttemptContext {
 //
 // The first launch of an allocation also says when the hardware was ours: under Slurm at the job's
 // start time, where it states one; otherwise when the agent began. A later launch has been given
-// nothing new.
+// nothing new. Without a scheduler the allocation was also asked for at that time.
 void write_opening(AgentJournal& journal, const RunOptions& options,
                    const std::optional<SlurmInfo>& slurm, AttemptId id,
                    std::int64_t began_monotonic_ns);
+
+// What Slurm says of when it was asked for this allocation and gave it; again, where its answer
+// came too late for the opening.
+void write_allocation(AgentJournal& journal, const SlurmInfo& slurm,
+                      std::int64_t began_monotonic_ns);
 
 }  // namespace headway::agent

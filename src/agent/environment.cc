@@ -8,9 +8,26 @@ namespace headway::agent {
 namespace {
 
 // Left over from a run around this one; they would name the wrong job.
-constexpr std::string_view kInherited[] = {"HEADWAY_DIR",     "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
-                                           "HEADWAY_ANCHOR",  "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
-                                           "HEADWAY_RESTARTS"};
+constexpr std::string_view kInherited[] = {"HEADWAY_DIR",      "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
+                                           "HEADWAY_ANCHOR",   "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
+                                           "HEADWAY_RESTARTS", "HEADWAY_RUN"};
+
+// Of add_rank_contract() and add_measurement(): what differs between ranks or between starts.
+constexpr std::string_view kIdentity[] = {"RANK",
+                                          "LOCAL_RANK",
+                                          "ROLE_RANK",
+                                          "GROUP_RANK",
+                                          "WORLD_SIZE",
+                                          "LOCAL_WORLD_SIZE",
+                                          "ROLE_WORLD_SIZE",
+                                          "GROUP_WORLD_SIZE",
+                                          "MASTER_ADDR",
+                                          "MASTER_PORT",
+                                          "TORCHELASTIC_RESTART_COUNT",
+                                          "TORCHELASTIC_ERROR_FILE",
+                                          "HEADWAY_ATTEMPT",
+                                          "HEADWAY_RANK_PID",
+                                          "HEADWAY_RESTARTS"};
 
 void set(Environment& environment, std::string_view name, std::string value) {
   environment.insert_or_assign(std::string(name), std::move(value));
@@ -84,6 +101,11 @@ Environment read_environment(const char* const* environ_list) {
 const std::string* find_variable(const Environment& environment, std::string_view name) {
   const auto it = environment.find(name);
   return it == environment.end() ? nullptr : &it->second;
+}
+
+Environment without_identity(Environment environment) {
+  for (const std::string_view name : kIdentity) environment.erase(std::string(name));
+  return environment;
 }
 
 Environment process_environment(Environment base, const RankIdentity* identity,

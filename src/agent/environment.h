@@ -38,6 +38,9 @@ struct Measurement {
   std::vector<std::string> python_path;  // folders to put in front; empty: no hook
 };
 
+// What the ranks of all starts have in common: without what tells them or their starts apart.
+Environment without_identity(Environment environment);
+
 // Replaced with the process's own id between fork and exec; wide enough for any.
 inline constexpr std::string_view kRankPidVariable = "HEADWAY_RANK_PID";
 inline constexpr std::string_view kRankPidPlaceholder = "0000000000";

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,13 +9,13 @@
 
 #include <cerrno>
 #include <csignal>
-#include <new>
 
+#include "agent/leftovers.h"
 #include "base/check.h"
 
 namespace headway::agent {
 
-void Guard::serve(const Table* table, pid_t agent) {
+void Guard::serve(const std::string& run_id, pid_t agent) {
   ::setsid();  // a Ctrl-C or a hang-up of the terminal is not for us
   ::prctl(PR_SET_NAME, "headway-guard");
   sigset_t all;
@@ -34,32 +33,16 @@ void Guard::serve(const Table* table, pid_t agent) {
   pollfd agent_end{agent_fd < 3 ? agent_fd : 3, POLLIN, 0};
   while (::poll(&agent_end, 1, -1) < 0 && errno == EINTR) {
   }
-  for (const std::atomic<pid_t>& slot : table->groups) {
-    const pid_t group = slot.load();
-    if (group > 1) ::kill(-group, SIGKILL);
-  }
+  kill_marked(run_id);
   ::_exit(0);
 }
 
-void Guard::start() {
+void Guard::start(const std::string& run_id) {
   HW_CHECK(pid_ == 0);
-  void* memory =
-      ::mmap(nullptr, sizeof(Table), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return;
-  table_ = new (memory) Table{};
   const pid_t agent = ::getpid();
   const pid_t pid = ::fork();
-  if (pid == 0) serve(table_, agent);
+  if (pid == 0) serve(run_id, agent);
   if (pid > 0) pid_ = pid;
-}
-
-void Guard::watch(int rank, pid_t group) {
-  HW_CHECK(rank >= 0 && rank < kRanksMax);
-  if (table_ != nullptr) table_->groups[rank].store(group);
-}
-
-void Guard::forget(int rank) {
-  watch(rank, 0);
 }
 
 Guard::~Guard() {
@@ -68,7 +51,6 @@ Guard::~Guard() {
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
-  if (table_ != nullptr) ::munmap(table_, sizeof(Table));
 }
 
 }  // namespace headway::agent

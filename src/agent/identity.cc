@@ -61,12 +61,24 @@ std::optional<SlurmInfo> slurm_info(const Environment& environment) {
       number_or_zero<std::uint64_t>(find_variable(environment, "SLURM_RESTART_COUNT"));
   info.start_time_s =
       number_or_zero<std::int64_t>(find_variable(environment, "SLURM_JOB_START_TIME"));
+  info.node_index = number_or_zero<int>(find_variable(environment, "SLURM_NODEID"));
+  info.in_step = find_variable(environment, "SLURM_STEP_ID") != nullptr;
+  const auto text = [&](const char* name) {
+    const std::string* value = find_variable(environment, name);
+    return value == nullptr ? std::string() : *value;
+  };
+  info.job_name = text("SLURM_JOB_NAME");
+  info.nodes = text("SLURM_JOB_NODELIST");
   return info;
+}
+
+std::string command_name(const RunOptions& options) {
+  return safe_name(command_stem(options));
 }
 
 std::string default_job_name(const RunOptions& options, const std::optional<SlurmInfo>& slurm,
                              const std::tm& local_time) {
-  const std::string stem = safe_name(command_stem(options));
+  const std::string stem = command_name(options);
   if (slurm) return fmt::format("{}-{}", stem, slurm->job_id);
   std::array<char, 32> stamp{};
   HW_CHECK(std::strftime(stamp.data(), stamp.size(), "%Y%m%d-%H%M%S", &local_time) > 0);

@@ -22,9 +22,18 @@ inline constexpr std::uint64_t kLaunchesPerAllocation = 65536;
 struct SlurmInfo {
   std::string job_id;
   std::uint64_t restart_count = 0;
-  std::int64_t start_time_s = 0;  // real time; 0: not stated
+  std::int64_t start_time_s = 0;   // real time; 0: not stated
+  std::int64_t submit_time_s = 0;  // from when on it waited for this start; 0: not stated
+  int node_index = 0;              // of the job's nodes
+  bool in_step = false;            // started by srun, not by the batch script
+  std::string job_name{};
+  std::string nodes{};
 };
 std::optional<SlurmInfo> slurm_info(const Environment& environment);
+
+// What a person would call the command: "train" for d/train.py, for python3 -u d/train.py and for
+// -m pkg.train. Safe as a folder's name.
+std::string command_name(const RunOptions& options);
 
 // "train-20261115-214300"; under Slurm "train-4711", so that a requeue is the same job.
 std::string default_job_name(const RunOptions& options, const std::optional<SlurmInfo>& slurm,

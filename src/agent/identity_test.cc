@@ -60,6 +60,25 @@ TEST(DefaultJobName, UnderSlurmSurvivesARequeue) {
             "train-4711");
 }
 
+TEST(SlurmInfo, OfABatchScriptAndOfAStep) {
+  EXPECT_FALSE(slurm_info({}).has_value());
+  const auto batch = slurm_info({{"SLURM_JOB_ID", "7"}, {"SLURM_JOB_NAME", "ctr"}});
+  ASSERT_TRUE(batch.has_value());
+  EXPECT_EQ(batch->restart_count, 0u);
+  EXPECT_FALSE(batch->in_step);
+  EXPECT_EQ(batch->job_name, "ctr");
+  const auto step = slurm_info({{"SLURM_JOB_ID", "7"},
+                                {"SLURM_STEP_ID", "0"},
+                                {"SLURM_NODEID", "3"},
+                                {"SLURM_RESTART_COUNT", "2"},
+                                {"SLURM_JOB_NODELIST", "n[1-4]"}});
+  ASSERT_TRUE(step.has_value());
+  EXPECT_TRUE(step->in_step);
+  EXPECT_EQ(step->node_index, 3);
+  EXPECT_EQ(step->restart_count, 2u);
+  EXPECT_EQ(step->nodes, "n[1-4]");
+}
+
 TEST(PlaceInvocation, EachRunIsAnAllocation) {
   EXPECT_EQ(place({}, std::nullopt, std::nullopt), 1u);
   EXPECT_EQ(place({1, 2, 3}, std::nullopt, std::nullopt), 65537u);

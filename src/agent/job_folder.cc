@@ -49,6 +49,15 @@ std::vector<std::uint64_t> attempts_in(const std::string& folder) {
   return seen;
 }
 
+// "run ID" of a lock file that was written on this host.
+std::string run_of_note(const std::string& text, const std::string& host) {
+  const std::string on = " on " + host + "\n";
+  const std::size_t run = text.find("\nrun ");
+  if (text.find(on) == std::string::npos || run == std::string::npos) return {};
+  const std::size_t begin = run + 5;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
@@ -73,13 +82,15 @@ JobFolder::Lock JobFolder::try_lock() {
   return errno == EWOULDBLOCK ? Lock::busy : Lock::failed;
 }
 
-Status JobFolder::place(const std::optional<SlurmInfo>& slurm) {
+Status JobFolder::place(const std::optional<SlurmInfo>& slurm, const std::string& run_id) {
   HW_CHECK(lock_.valid());
-  const auto note = parse_note(read_all(lock_.get()));
+  const std::string before = read_all(lock_.get());
+  previous_run_ = run_of_note(before, host_name());
+  const auto note = parse_note(before);
   const Placement placed = place_invocation(attempts_in(path()), note, slurm);
   first_ = placed.first;
-  const std::string text =
-      fmt::format("pid {} on {}\n{}", ::getpid(), host_name(), format_note(placed.note));
+  const std::string text = fmt::format("pid {} on {}\n{}run {}\n", ::getpid(), host_name(),
+                                       format_note(placed.note), run_id);
   if (::ftruncate(lock_.get(), 0) != 0 ||
       ::pwrite(lock_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
     return Status::io(fmt::format("{}{}: {}", path(), kLockName, std::strerror(errno)));
@@ -89,7 +100,7 @@ Status JobFolder::place(const std::optional<SlurmInfo>& slurm) {
 
 base::Result<JobFolder> JobFolder::open(const std::string& root, const RunOptions& options,
                                         const std::optional<SlurmInfo>& slurm,
-                                        const std::tm& local_time) {
+                                        const std::tm& local_time, const std::string& run_id) {
   JobFolder folder;
   folder.root_ = root;
   std::error_code error;
@@ -106,7 +117,7 @@ base::Result<JobFolder> JobFolder::open(const std::string& root, const RunOption
     if (!made && !named && !slurm) continue;  // a name of the same second is another run's
     switch (folder.try_lock()) {
       case Lock::taken:
-        if (Status status = folder.place(slurm); !status.ok()) return status;
+        if (Status status = folder.place(slurm, run_id); !status.ok()) return status;
         return folder;
       case Lock::failed:
         return Status::io(fmt::format("{}{}: {}", folder.path(), kLockName, std::strerror(errno)));

@@ -20,10 +20,12 @@ class JobFolder {
   // failure: the place cannot be written, and the job can only run unmeasured.
   static base::Result<JobFolder> open(const std::string& root, const RunOptions& options,
                                       const std::optional<SlurmInfo>& slurm,
-                                      const std::tm& local_time);
+                                      const std::tm& local_time, const std::string& run_id);
 
   [[nodiscard]] const std::string& job() const { return job_; }
   [[nodiscard]] const std::string& root() const { return root_; }
+  // The mark of the processes that the agent before us has started on this host; "": none.
+  [[nodiscard]] const std::string& previous_run() const { return previous_run_; }
   [[nodiscard]] AttemptId first_attempt() const { return first_; }
   // `from`, or a later attempt of the same allocation: a launcher that we run may have restarted
   // its ranks, and they made folders of their own.
@@ -38,12 +40,13 @@ class JobFolder {
   enum class Lock { taken, busy, failed };
   [[nodiscard]] std::string path() const { return base::job_dir(root_, job_); }
   Lock try_lock();
-  base::Status place(const std::optional<SlurmInfo>& slurm);
+  base::Status place(const std::optional<SlurmInfo>& slurm, const std::string& run_id);
 
   std::string root_;
   std::string job_;
   base::UniqueFd lock_;
   AttemptId first_;
+  std::string previous_run_;
 };
 
 }  // namespace headway::agent

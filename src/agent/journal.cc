@@ -53,6 +53,16 @@ void AgentJournal::failure(std::uint32_t rank, const RankEnd& end, int origin) {
   hw_mark_end(HW_MARK_FAILURE, end.exit_code, end.signal, origin, rank, 0);
 }
 
+void AgentJournal::verdict(std::uint32_t rank, const RankEnd& end, int origin,
+                           const std::string& cause) {
+  if (!open_) return;
+  hw_mark_end(HW_MARK_FAILURE, end.exit_code, end.signal, origin, rank, hw_name_id(cause.c_str()));
+}
+
+void AgentJournal::hang(std::uint32_t rank, std::int64_t since_monotonic_ns) {
+  if (open_) hw_hang(hw_ticks_from_monotonic_ns(since_monotonic_ns), rank);
+}
+
 void AgentJournal::exit(std::uint32_t rank, const RankEnd& end, int origin) {
   if (!open_) return;
   hw_mark_end(HW_MARK_EXIT, end.exit_code, end.signal, origin, rank, 0);

@@ -29,6 +29,9 @@ class AgentJournal {
   void mark(std::uint16_t mark);
   void mark_at_monotonic(std::uint16_t mark, std::int64_t monotonic_ns);
   void failure(std::uint32_t rank, const RankEnd& end, int origin);
+  // Why: what the agent has found out since. Overrides what the marks of the moment say.
+  void verdict(std::uint32_t rank, const RankEnd& end, int origin, const std::string& cause);
+  void hang(std::uint32_t rank, std::int64_t since_monotonic_ns);
   void exit(std::uint32_t rank, const RankEnd& end, int origin);
 
  private:

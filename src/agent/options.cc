@@ -8,6 +8,13 @@ namespace headway::agent {
 
 using base::Status;
 
+base::Result<RequeueWhen> parse_requeue(const std::string& text) {
+  if (text == "never") return RequeueWhen::never;
+  if (text == "preempted") return RequeueWhen::preempted;
+  if (text == "time-limit") return RequeueWhen::time_limit;
+  return Status::invalid(fmt::format("--requeue {}: want never, preempted or time-limit", text));
+}
+
 base::Result<std::pair<std::string, std::string>> parse_attr(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
@@ -25,10 +32,6 @@ Status check_options(const RunOptions& options) {
   if (options.command.front().empty()) return Status::invalid("run: the command's name is empty");
   if (options.nproc < 1 || options.nproc > kRanksMax) {
     return Status::invalid(fmt::format("--nproc {}: want 1 to {}", options.nproc, kRanksMax));
-  }
-  if (options.restarts_max < 0 || options.restarts_max > kRestartsMax) {
-    return Status::invalid(
-        fmt::format("--max-restarts {}: want 0 to {}", options.restarts_max, kRestartsMax));
   }
   if (options.grace_ns < 0 || options.grace_ns > kGraceMaxS * 1'000'000'000) {
     return Status::invalid(fmt::format("--grace: want 0 to {} seconds", kGraceMaxS));

@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "agent/hang_watch.h"
+#include "agent/restart_budget.h"
 #include "base/status.h"
 
 namespace headway::agent {
 
 inline constexpr int kRanksMax = 256;  // three descriptors a rank fit the usual limit of 1024
-inline constexpr int kRestartsMax = 10000;
 inline constexpr std::int64_t kGraceMaxS = 3600;
 inline constexpr std::size_t kAttrsMax = 64;
 
@@ -28,14 +29,22 @@ enum class CommandKind {
   program  // headway run -- CMD …: anything else
 };
 
+// When a job under Slurm puts itself back into the queue; each includes the one before.
+enum class RequeueWhen { never, preempted, time_limit };
+
 struct RunOptions {
   std::string job;     // empty: from the command's name
   std::string dir;     // empty: from the environment
   std::string python;  // empty: from the environment
   int nproc = 1;
-  int restarts_max = 0;
+  RestartBudget restarts;
+  bool retry_all = false;  // user errors too
   std::int64_t grace_ns = 5'000'000'000;
+  HangLimit hang;
+  RequeueWhen requeue = RequeueWhen::preempted;
   bool quiet = false;
+  bool cold = false;                 // no fork server
+  std::vector<std::string> preload;  // modules for it to import, beside what it learns
   CommandKind kind = CommandKind::script;
   std::vector<std::string> command;  // script, module or program, then its arguments
   std::vector<std::pair<std::string, std::string>> attrs;
@@ -46,6 +55,9 @@ struct RunOptions {
 };
 
 base::Status check_options(const RunOptions& options);
+
+// "never", "preempted", "time-limit".
+base::Result<RequeueWhen> parse_requeue(const std::string& text);
 
 // "key=value" → pair.
 base::Result<std::pair<std::string, std::string>> parse_attr(const std::string& text);

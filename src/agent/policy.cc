@@ -36,6 +36,7 @@ int AttemptPolicy::on_rank_end(int rank, const RankEnd& end, std::int64_t now_ns
   HW_CHECK(alive(rank));
   ended_[static_cast<std::size_t>(rank)] = true;
   --live_;
+  outcome_.ends.push_back({rank, end, tearing_down()});
   if (!end.clean() && !outcome_.failed_rank) {
     outcome_.failed_rank = rank;
     outcome_.failed_end = end;
@@ -66,6 +67,7 @@ int AttemptPolicy::on_signal(int signal, bool delivered, std::int64_t now_ns) {
     return 0;
   }
   const bool again = outcome_.stop_signal != 0;
+  hurried_ = hurried_ || again;
   outcome_.stop_signal = again ? outcome_.stop_signal : signal;
   if (state_ == State::killing || live_ == 0) return 0;
   if (again) {
@@ -82,6 +84,17 @@ int AttemptPolicy::on_signal(int signal, bool delivered, std::int64_t now_ns) {
   return signal;
 }
 
+int AttemptPolicy::on_hang(int rank, std::int64_t now_ns) {
+  if (state_ != State::running) return 0;
+  HW_CHECK(alive(rank));
+  outcome_.failed_rank = rank;
+  outcome_.failed_end = RankEnd{0, SIGTERM};
+  outcome_.hung = true;
+  state_ = State::tearing_down;
+  deadline_ns_ = now_ns + grace_ns_;
+  return SIGTERM;
+}
+
 int AttemptPolicy::on_deadline(std::int64_t now_ns) {
   if (!deadline_ns_ || now_ns < *deadline_ns_) return 0;
   deadline_ns_.reset();
@@ -89,11 +102,10 @@ int AttemptPolicy::on_deadline(std::int64_t now_ns) {
   return SIGKILL;
 }
 
-Verdict judge(const Outcome& outcome, int restarts_done, int restarts_max, bool under_scheduler) {
-  HW_CHECK(restarts_done >= 0 && restarts_done <= restarts_max);
+Verdict judge(const Outcome& outcome, bool may_restart, bool under_scheduler) {
   Verdict verdict;
   verdict.exit_code = outcome.failed() ? shell_code(outcome.failed_end) : 0;
-  verdict.restart = outcome.failed() && outcome.stop_signal == 0 && restarts_done < restarts_max;
+  verdict.restart = outcome.failed() && outcome.stop_signal == 0 && may_restart;
   const bool may_be_requeued = under_scheduler && outcome.stop_signal == SIGTERM;
   verdict.job_ends = !verdict.restart && !may_be_requeued;
   return verdict;

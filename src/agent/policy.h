@@ -29,10 +29,18 @@ int shell_code(const RankEnd& end);
 // "exited with code 3", "was killed by SIGKILL".
 std::string describe_end(const RankEnd& end);
 
+struct EndedRank {
+  int rank = 0;
+  RankEnd end;
+  bool in_tear_down = false;  // after the first failure, or after somebody asked us to stop
+};
+
 struct Outcome {
   std::optional<int> failed_rank;  // the first to end badly
   RankEnd failed_end;
-  int stop_signal = 0;  // somebody asked us to stop
+  bool hung = false;            // it did not end by itself
+  std::vector<EndedRank> ends;  // in their order
+  int stop_signal = 0;          // somebody asked us to stop
   [[nodiscard]] bool failed() const { return failed_rank.has_value(); }
 };
 
@@ -48,10 +56,14 @@ class AttemptPolicy {
   // our terminal and have had it already; it is only noted, and only if it ends them.
   int on_signal(int signal, bool delivered, std::int64_t now_ns);
   int on_deadline(std::int64_t now_ns);
+  // The ranks do not get on because of this one: it counts as failed, and all are ended.
+  int on_hang(int rank, std::int64_t now_ns);
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ns() const { return deadline_ns_; }
   [[nodiscard]] bool done() const { return live_ == 0; }
   [[nodiscard]] bool alive(int rank) const { return !ended_[static_cast<std::size_t>(rank)]; }
+  // Somebody has asked us twice to stop.
+  [[nodiscard]] bool hurried() const { return hurried_; }
   // The end came from us, not from the rank.
   [[nodiscard]] bool tearing_down() const { return state_ != State::running; }
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
@@ -63,6 +75,7 @@ class AttemptPolicy {
   State state_ = State::running;
   std::vector<bool> ended_;
   int live_;
+  bool hurried_ = false;
   int noted_signal_ = 0;
   std::optional<std::int64_t> deadline_ns_;
   Outcome outcome_;
@@ -74,7 +87,7 @@ struct Verdict {
   bool job_ends = true;  // false: a scheduler may start it again
   int exit_code = 0;
 };
-Verdict judge(const Outcome& outcome, int restarts_done, int restarts_max, bool under_scheduler);
+Verdict judge(const Outcome& outcome, bool may_restart, bool under_scheduler);
 
 // hw_origin of a failure as far as the launcher can tell; the hook and the logs may know more.
 int failure_origin(const Outcome& outcome, bool under_scheduler);

@@ -69,7 +69,7 @@ TEST(AttemptPolicy, AStopDuringTearDownOnlyPreventsTheRestart) {
   policy.on_rank_end(0, {1, 0}, 0);
   EXPECT_EQ(policy.on_signal(SIGINT, false, 1), 0);
   EXPECT_EQ(*policy.deadline_ns(), kGrace);
-  EXPECT_FALSE(judge(policy.outcome(), 0, 3, false).restart);
+  EXPECT_FALSE(judge(policy.outcome(), true, false).restart);
 }
 
 TEST(AttemptPolicy, OtherSignalsPassThrough) {
@@ -96,20 +96,20 @@ TEST(Judge, RestartsWhileThereAreSome) {
   Outcome failed;
   failed.failed_rank = 0;
   failed.failed_end = {0, SIGKILL};
-  EXPECT_TRUE(judge(failed, 0, 1, false).restart);
-  EXPECT_FALSE(judge(failed, 0, 1, false).job_ends);
-  EXPECT_FALSE(judge(failed, 1, 1, false).restart);
-  EXPECT_TRUE(judge(failed, 1, 1, false).job_ends);
-  EXPECT_EQ(judge(failed, 1, 1, false).exit_code, 128 + SIGKILL);
-  EXPECT_EQ(judge(Outcome{}, 0, 1, false).exit_code, 0);
-  EXPECT_FALSE(judge(Outcome{}, 0, 1, false).restart);
+  EXPECT_TRUE(judge(failed, true, false).restart);
+  EXPECT_FALSE(judge(failed, true, false).job_ends);
+  EXPECT_FALSE(judge(failed, false, false).restart);
+  EXPECT_TRUE(judge(failed, false, false).job_ends);
+  EXPECT_EQ(judge(failed, false, false).exit_code, 128 + SIGKILL);
+  EXPECT_EQ(judge(Outcome{}, true, false).exit_code, 0);
+  EXPECT_FALSE(judge(Outcome{}, true, false).restart);
 }
 
 TEST(Judge, APreemptedJobHasNotEnded) {
   Outcome stopped;
   stopped.stop_signal = SIGTERM;
-  EXPECT_FALSE(judge(stopped, 0, 0, true).job_ends);
-  EXPECT_TRUE(judge(stopped, 0, 0, false).job_ends);
+  EXPECT_FALSE(judge(stopped, false, true).job_ends);
+  EXPECT_TRUE(judge(stopped, false, false).job_ends);
 }
 
 TEST(FailureOrigin, FollowsWhoAskedForTheStop) {

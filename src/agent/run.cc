@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,15 +12,22 @@
 #include <optional>
 #include <system_error>
 
+#include "agent/aftermath.h"
 #include "agent/attempt_context.h"
 #include "agent/console.h"
+#include "agent/exit_code.h"
 #include "agent/guard.h"
 #include "agent/job_folder.h"
+#include "agent/kubernetes.h"
+#include "agent/leftovers.h"
 #include "agent/port.h"
 #include "agent/python_layout.h"
+#include "agent/rank_progress.h"
 #include "agent/signals.h"
+#include "agent/slurm_scheduler.h"
 #include "agent/supervisor.h"
 #include "agent/sweep.h"
+#include "agent/warm_start.h"
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/job_path.h"
@@ -94,31 +102,44 @@ class JobRun {
         argv_(std::move(argv)),
         began_ns_(began_monotonic_ns),
         slurm_(slurm_info(environment_)),
+        pod_(pod_info(environment_)),
         console_(options.quiet),
-        own_groups_(options.nproc > 1 || !has_terminal()) {}
+        own_groups_(options.nproc > 1 || !has_terminal()),
+        warm_(options, own_groups_, signals_, sweep_),
+        aftermath_(options) {}
 
   int run();
 
  private:
+  [[nodiscard]] bool scheduled() const { return slurm_.has_value() || pod_.has_value(); }
   Status open_folder();
   void anchor_clock();
-  Result<Outcome> run_attempt(int restarts);
+  Result<AttemptResult> run_attempt(int restarts);
   AttemptContext open_attempt(int restarts);
   void follow_launcher();
+  void take_slurm_times(std::int64_t wait_ns);
   SpawnPlan plan_process(const AttemptContext& attempt, int rank) const;
-  void tell_end(const Outcome& outcome, const Verdict& verdict, int restarts);
+  void tell_end(const Outcome& outcome, const RestartDecision& decision);
+  bool wait_before_restart(std::int64_t delay_ns);
   void tell_job(bool failed);
 
   const RunOptions& options_;
   const Environment environment_;
   const std::vector<std::string> argv_;
   const std::int64_t began_ns_;
-  const std::optional<SlurmInfo> slurm_;
+  std::optional<SlurmInfo> slurm_;
+  const std::optional<PodInfo> pod_;
   Console console_;
   const bool own_groups_;
+  const std::string run_id_ = make_run_id();
   Guard guard_;
   Sweep sweep_;
   Signals signals_;
+  std::optional<SlurmScheduler> scheduler_;
+  bool slurm_times_known_ = false;
+  WarmStart warm_;
+  Aftermath aftermath_;
+  RankProgress progress_;
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured
   AttemptId attempt_;                // whose journal is open
@@ -136,14 +157,20 @@ Status JobRun::open_folder() {
   std::tm local{};
   ::localtime_r(&now, &local);
   const Result<std::string> root = state_root(options_);
-  Result<JobFolder> folder = root.ok() ? JobFolder::open(root.value(), options_, slurm_, local)
-                                       : Result<JobFolder>(root.status());
+  Result<JobFolder> folder = root.ok()
+                                 ? JobFolder::open(root.value(), options_, slurm_, local, run_id_)
+                                 : Result<JobFolder>(root.status());
   if (!folder.ok()) {
     if (folder.status().code() == Code::invalid_input) return folder.status();
     console_.warn(folder.status().message() + "; running unmeasured (choose a folder with --dir)");
     return {};
   }
   folder_ = std::move(*folder);
+  const int left = kill_marked(folder_->previous_run());
+  if (left > 0) {
+    console_.note(fmt::format("ended {} process{} that an earlier agent of this job had left", left,
+                              left == 1 ? "" : "es"));
+  }
   anchor_clock();
   hook_ = find_hook(own_binary(), environment_);
   if (hook_.empty()) {
@@ -183,8 +210,19 @@ AttemptContext JobRun::open_attempt(int restarts) {
     warned_ = true;
     return attempt;
   }
+  take_slurm_times(SlurmScheduler::launch_wait_ns);
   write_opening(journal_, options_, slurm_, id, restarts == 0 ? began_ns_ : base::monotonic_ns());
   return attempt;
+}
+
+// The controller knows since when the job waited; the environment at best when it started.
+void JobRun::take_slurm_times(std::int64_t wait_ns) {
+  if (!scheduler_ || slurm_times_known_) return;
+  const std::optional<SlurmTimes> times = scheduler_->times(wait_ns);
+  if (!times) return;
+  slurm_times_known_ = true;
+  slurm_->submit_time_s = times->submitted_s.value_or(0);
+  slurm_->start_time_s = times->allocated_s.value_or(slurm_->start_time_s);
 }
 
 // A launcher that we run (torchrun --max-restarts) makes attempts by itself. What we have to say
@@ -209,7 +247,7 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
   identity.rank = rank;
   identity.nproc = options_.nproc;
   identity.restart_count = attempt.restarts;
-  identity.restarts_max = options_.restarts_max;
+  identity.restarts_max = options_.restarts.count;
   identity.run_id = folder_ ? folder_->job() : "none";
   identity.master_addr = "127.0.0.1";
   identity.master_port = attempt.port.port;
@@ -219,11 +257,13 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
   plan.environment = process_environment(environment_, options_.has_ranks() ? &identity : nullptr,
                                          attempt.measurement ? &*attempt.measurement : nullptr,
                                          options_.kind != CommandKind::program);
+  plan.environment.insert_or_assign(std::string(kRunVariable), run_id_);
   return plan;
 }
 
-Result<Outcome> JobRun::run_attempt(int restarts) {
+Result<AttemptResult> JobRun::run_attempt(int restarts) {
   AttemptContext attempt = open_attempt(restarts);
+  progress_.open(attempt.dir, options_.has_ranks() ? options_.nproc : 0);
   if (options_.has_ranks()) {
     Result<ReservedPort> port = reserve_port();
     if (!port.ok()) return port.status();
@@ -233,30 +273,65 @@ Result<Outcome> JobRun::run_attempt(int restarts) {
   plan.nproc = options_.nproc;
   plan.grace_ns = options_.grace_ns;
   plan.own_process_groups = own_groups_;
-  plan.under_scheduler = slurm_.has_value();
+  plan.under_scheduler = scheduled();
+  plan.scheduler = scheduler_ ? &*scheduler_ : nullptr;
   plan.has_ranks = options_.has_ranks();
   plan.dir = attempt.dir;
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
   plan.before_mark = [this] { follow_launcher(); };
-  Result<Outcome> outcome = Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
-  if (!outcome.ok()) {
+  plan.hang = options_.hang;
+  if (attempt.measurement && options_.has_ranks()) plan.progress = &progress_;
+  plan.started = [this] { aftermath_.when_idle(); };
+  if (attempt.measurement && !hook_.empty()) {
+    warm_.prepare(plan.process(0), folder_->root());
+    plan.server = warm_.server();
+    plan.plain_reason = warm_.reason();
+    plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
+  }
+  Result<AttemptResult> result =
+      Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
+    take_slurm_times(0);
+    if (slurm_times_known_) write_allocation(journal_, *slurm_, began_ns_);
+  }
+  if (!result.ok()) {
     // Nothing ran: the job's record must not look like a clean end.
-    const RankEnd end{start_failure_code(outcome.status(), options_.kind), 0};
+    const RankEnd end{start_failure_code(result.status(), options_.kind), 0};
     journal_.failure(0, end, HW_ORIGIN_USER);
     journal_.exit(0, end, HW_ORIGIN_USER);
   }
-  return outcome;
+  return result;
 }
 
-void JobRun::tell_end(const Outcome& outcome, const Verdict& verdict, int restarts) {
-  if (!outcome.failed()) return;
+void JobRun::tell_end(const Outcome& outcome, const RestartDecision& decision) {
   const std::string who =
       options_.has_ranks() ? fmt::format("rank {}", *outcome.failed_rank) : argv_.front();
-  std::string text = fmt::format("{} {}", who, describe_end(outcome.failed_end));
-  if (verdict.restart) {
-    text += fmt::format("; restarting ({} of {})", restarts + 1, options_.restarts_max);
+  std::string text =
+      fmt::format("{} {}", who, outcome.hung ? "hangs" : describe_end(outcome.failed_end));
+  if (!aftermath_.cause().empty()) text += fmt::format(" ({})", aftermath_.cause());
+  if (decision.restart) {
+    text += fmt::format("; restarting ({} of {})", aftermath_.restarts(), options_.restarts.count);
+    if (decision.delay_ns > 0) {
+      text += fmt::format(" in {:.1f} s", static_cast<double>(decision.delay_ns) / 1e9);
+    }
+  } else if (!decision.why_not.empty()) {
+    text += "; " + decision.why_not;
   }
   console_.note(text);
+}
+
+// False: somebody asked us to stop meanwhile.
+bool JobRun::wait_before_restart(std::int64_t delay_ns) {
+  const std::int64_t until_ns = base::monotonic_ns() + delay_ns;
+  while (true) {
+    const std::int64_t left_ns = until_ns - base::monotonic_ns();
+    if (left_ns <= 0) return true;
+    pollfd ready{signals_.fd(), POLLIN, 0};
+    ::poll(&ready, 1, static_cast<int>(left_ns / 1'000'000 + 1));
+    while (const auto signal = signals_.next()) {
+      if (is_stop_signal(signal->number)) return false;
+    }
+  }
 }
 
 void JobRun::tell_job(bool failed) {
@@ -271,30 +346,62 @@ void JobRun::tell_job(bool failed) {
 }
 
 int JobRun::run() {
-  guard_.start();
+  guard_.start(run_id_);
   sweep_.start();
   Status status = signals_.start(own_groups_);
   if (!status.ok()) return fail_with(kExitAgentFault, status.message());
+  if (slurm_) scheduler_.emplace(*slurm_, environment_, signals_, options_.requeue).ask_times();
   status = open_folder();
   if (!status.ok()) return fail_with(kExitUsage, status.message());
   for (int restarts = 0;; ++restarts) {
-    HW_CHECK(restarts <= options_.restarts_max);
-    const Result<Outcome> outcome = run_attempt(restarts);
-    if (!outcome.ok()) {
+    const std::int64_t began_ns = base::monotonic_ns();
+    Result<AttemptResult> result = run_attempt(restarts);
+    if (!result.ok()) {
       journal_.mark(HW_MARK_JOB_END);
       journal_.close();
-      console_.warn(outcome.status().message());
-      return start_failure_code(outcome.status(), options_.kind);
+      console_.warn(result.status().message());
+      return start_failure_code(result.status(), options_.kind);
     }
-    const Verdict verdict =
-        judge(outcome.value(), restarts, options_.restarts_max, slurm_.has_value());
+    const Outcome outcome = result->outcome;
+    RestartDecision decision;
+    if (outcome.failed()) {
+      progress_.look();
+      if (outcome.stop_signal == 0) {
+        decision = aftermath_.consider(std::move(*result), progress_,
+                                       base::monotonic_ns() - began_ns, journal_);
+      }
+      tell_end(outcome, decision);
+      if (decision.delay_ns > 0) decision.restart = wait_before_restart(decision.delay_ns);
+    }
+    const StopCause cause = scheduler_ ? scheduler_->cause() : StopCause::unknown;
+    const Verdict verdict = after_stop(judge(outcome, decision.restart, scheduled()), outcome,
+                                       scheduled(), cause, options_.requeue);
     if (verdict.job_ends) journal_.mark(HW_MARK_JOB_END);
     journal_.close();
-    tell_end(outcome.value(), verdict, restarts);
     if (verdict.restart) continue;
-    tell_job(outcome.value().failed());
+    aftermath_.when_idle();
+    sweep_.kill_descendants(true);
+    tell_job(outcome.failed());
+    if (scheduler_) scheduler_->come_back(console_, signals_);
     return verdict.exit_code;
   }
+}
+
+// Every start of a pod is a new allocation of one job, which has one name.
+int run_in_pod(RunOptions options, const PodInfo& pod, Environment environment,
+               std::vector<std::string> argv, std::int64_t began_monotonic_ns) {
+  if (options.job.empty()) options.job = default_pod_job_name(command_name(options), pod);
+  for (auto& attr : pod_attrs(pod)) {
+    if (options.attrs.size() < kAttrsMax) options.attrs.push_back(std::move(attr));
+  }
+  if (const auto warning = shm_warning(read_pod_memory(), options.nproc)) {
+    Console(options.quiet).warn(*warning);
+  }
+  JobRun job(options, environment, std::move(argv), began_monotonic_ns);
+  const int code = job.run();
+  write_termination_message(environment, classify_exit(code),
+                            fmt::format("job {}, exit code {}", options.job, code));
+  return code;
 }
 
 }  // namespace
@@ -306,6 +413,9 @@ int run_job(const RunOptions& options, std::int64_t began_monotonic_ns) {
   Environment environment = read_environment(environ);
   std::vector<std::string> argv;
   if (const auto code = resolve_command(options, environment, argv)) return *code;
+  if (const auto pod = pod_info(environment)) {
+    return run_in_pod(options, *pod, std::move(environment), std::move(argv), began_monotonic_ns);
+  }
   return JobRun(options, std::move(environment), std::move(argv), began_monotonic_ns).run();
 }
 

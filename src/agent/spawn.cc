@@ -34,6 +34,10 @@ bool make_pipe(Pipe& pipe, int flags) {
   return true;
 }
 
+Status pipe_failure() {
+  return Status::io(fmt::format("cannot start a rank: pipe: {}", std::strerror(errno)));
+}
+
 // Everything the child needs, made before fork: after it only async-signal-safe calls are allowed.
 struct Prepared {
   std::string program;
@@ -42,11 +46,10 @@ struct Prepared {
   std::vector<char*> envp;
   char* rank_pid = nullptr;  // the digits of HEADWAY_RANK_PID inside envp
   Pipe exec_error;
-  Pipe out;
-  Pipe err;
-  base::UniqueFd null_input;
+  OutputPipes output;
   pid_t agent = 0;
   bool own_process_group = true;
+  int keep_fd = -1;
 };
 
 void write_pid(char* digits, pid_t pid) {
@@ -64,11 +67,12 @@ void write_pid(char* digits, pid_t pid) {
   if (::getppid() != prepared.agent) ::_exit(kExitAgentFault);  // it died before prctl
   if (prepared.own_process_group) ::setpgid(0, 0);
   if (prepared.rank_pid != nullptr) write_pid(prepared.rank_pid, ::getpid());
-  if (prepared.null_input.valid()) {
-    ::dup2(prepared.null_input.get(), STDIN_FILENO);
-    ::dup2(prepared.out.write.get(), STDOUT_FILENO);
-    ::dup2(prepared.err.write.get(), STDERR_FILENO);
+  if (prepared.output.null_input.valid()) {
+    ::dup2(prepared.output.null_input.get(), STDIN_FILENO);
+    ::dup2(prepared.output.out_write.get(), STDOUT_FILENO);
+    ::dup2(prepared.output.err_write.get(), STDERR_FILENO);
   }
+  if (prepared.keep_fd >= 0) ::fcntl(prepared.keep_fd, F_SETFD, 0);
   signals.restore_in_child();
   ::execve(prepared.program.c_str(), prepared.argv.data(), prepared.envp.data());
   const int error = errno;
@@ -103,14 +107,9 @@ Status prepare(const SpawnPlan& plan, Prepared& prepared) {
   }
   prepared.argv.push_back(nullptr);
   prepared.envp.push_back(nullptr);
-  bool ok = make_pipe(prepared.exec_error, 0);
-  if (ok && plan.capture_output) {
-    ok = make_pipe(prepared.out, 0) && make_pipe(prepared.err, 0);
-    prepared.null_input = base::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    ok = ok && prepared.null_input.valid();
-  }
-  if (!ok) return Status::io(fmt::format("cannot start a rank: pipe: {}", std::strerror(errno)));
-  return {};
+  prepared.keep_fd = plan.keep_fd;
+  if (!make_pipe(prepared.exec_error, 0)) return pipe_failure();
+  return plan.capture_output ? make_output_pipes(prepared.output) : Status();
 }
 
 // fork() without the handlers that libraries hang on it: the recorder's would count the child as
@@ -126,6 +125,23 @@ void make_nonblocking(int fd) {
 }
 
 }  // namespace
+
+Status make_output_pipes(OutputPipes& pipes) {
+  Pipe out, err;
+  pipes.null_input = base::UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!pipes.null_input.valid() || !make_pipe(out, 0) || !make_pipe(err, 0)) return pipe_failure();
+  make_nonblocking(out.read.get());
+  make_nonblocking(err.read.get());
+  pipes.out_read = std::move(out.read);
+  pipes.out_write = std::move(out.write);
+  pipes.err_read = std::move(err.read);
+  pipes.err_write = std::move(err.write);
+  return {};
+}
+
+base::UniqueFd open_pidfd(pid_t pid) {
+  return base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
 
 std::string find_program(const std::string& name, const Environment& environment) {
   if (name.find('/') != std::string::npos) return name;
@@ -167,14 +183,9 @@ base::Result<Child> spawn(const SpawnPlan& plan, const Signals& signals) {
     ::waitpid(child.pid, nullptr, 0);
     return exec_failure(prepared.program, error);
   }
-  // A kernel without pidfds: SIGCHLD alone tells us.
-  child.pidfd = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
-  if (plan.capture_output) {
-    child.out = std::move(prepared.out.read);
-    child.err = std::move(prepared.err.read);
-    make_nonblocking(child.out.get());
-    make_nonblocking(child.err.get());
-  }
+  child.pidfd = open_pidfd(child.pid);
+  child.out = std::move(prepared.output.out_read);
+  child.err = std::move(prepared.output.err_read);
   return child;
 }
 

@@ -19,7 +19,16 @@ struct SpawnPlan {
   Environment environment;
   bool capture_output = false;  // pipes for stdout and stderr, /dev/null for stdin
   bool own_process_group = true;
+  int keep_fd = -1;  // stays open in the program, under this number
 };
+
+// Where a process's output goes. `read` ends are ours and do not block.
+struct OutputPipes {
+  base::UniqueFd null_input;
+  base::UniqueFd out_read, out_write;
+  base::UniqueFd err_read, err_write;
+};
+base::Status make_output_pipes(OutputPipes& pipes);
 
 struct Child {
   pid_t pid = 0;
@@ -30,6 +39,9 @@ struct Child {
 
 // Code::not_found: no such program; Code::unsupported: it cannot be executed; else io_error.
 base::Result<Child> spawn(const SpawnPlan& plan, const Signals& signals);
+
+// Invalid on a kernel without pidfds: SIGCHLD alone tells us then.
+base::UniqueFd open_pidfd(pid_t pid);
 
 // The program that a name means, as a shell would find it; empty when there is none.
 std::string find_program(const std::string& name, const Environment& environment);

@@ -10,9 +10,9 @@
 #include <csignal>
 #include <cstring>
 
+#include "agent/stacks.h"
 #include "base/check.h"
 #include "base/clock.h"
-#include "base/job_path.h"
 #include "headway/headway.h"
 
 namespace headway::agent {
@@ -36,6 +36,7 @@ Supervisor::Supervisor(const AttemptPlan& plan, Signals& signals, Console& conso
       guard_(guard),
       sweep_(sweep),
       policy_(plan.nproc, plan.grace_ns),
+      hang_watch_(plan.hang),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       ranks_(static_cast<std::size_t>(plan.nproc)),
       buffer_(kReadBytes) {
@@ -53,57 +54,54 @@ void Supervisor::unwatch(int fd) {
   HW_CHECK(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0);
 }
 
-base::Status Supervisor::start_rank(int index) {
-  Rank& rank = ranks_[static_cast<std::size_t>(index)];
-  base::Result<Child> child = spawn(plan_.process(index), signals_);
-  if (!child.ok()) return child.status();
-  rank.child = std::move(*child);
-  rank.running = true;
-  journal_.mark(HW_MARK_TRAINER_START);
-  if (plan_.own_process_groups) guard_.watch(index, rank.child.pid);
-  if (rank.child.pidfd.valid()) {
-    HW_CHECK(watch(rank.child.pidfd.get(), EPOLLIN, Watch::rank_end, index));
-  }
-  if (!rank.child.out.valid()) return {};
-  if (!plan_.dir.empty()) {
-    rank.log = RankLog(base::rank_log_path(plan_.dir, static_cast<std::uint32_t>(index)));
-  }
-  for (const bool is_stderr : {false, true}) {
-    base::UniqueFd& pipe = is_stderr ? rank.child.err : rank.child.out;
-    const Watch kind = is_stderr ? Watch::rank_err : Watch::rank_out;
-    HW_CHECK(watch(pipe.get(), EPOLLIN, kind, index));
-    rank.streams.push_back(
-        Stream{std::move(pipe), LineCutter(console_.prefix(index, is_stderr)), is_stderr, false});
-  }
-  return {};
-}
-
-base::Result<Outcome> Supervisor::run() {
+base::Result<AttemptResult> Supervisor::run() {
   if (!epoll_.valid() || !watch(signals_.fd(), EPOLLIN, Watch::signals, 0)) {
     return base::Status::io(fmt::format("cannot watch the ranks: {}", std::strerror(errno)));
   }
-  for (int index = 0; index < plan_.nproc; ++index) {
-    const base::Status started = start_rank(index);
-    if (started.ok()) continue;
+  start_status_ = start();
+  while (start_status_.ok() && !policy_.done()) serve_once();
+  if (!start_status_.ok()) {
     send_to_live(SIGKILL);
-    sweep_.kill_descendants();
-    for (int rank = 0; rank < plan_.nproc; ++rank) guard_.forget(rank);
-    return started;
+    sweep_.kill_descendants(false);
+    return start_status_;
   }
-  while (!policy_.done()) serve_once();
-  sweep_.kill_descendants();
+  if (plan_.scheduler != nullptr && !policy_.outcome().failed()) await_last_word();
+  sweep_.kill_descendants(false);
   drain_output();
-  return policy_.outcome();
+  return result();
+}
+
+AttemptResult Supervisor::result() {
+  AttemptResult result;
+  result.outcome = policy_.outcome();
+  result.remains.dir = plan_.dir;
+  if (!plan_.dir.empty()) remove_empty_stacks(plan_.dir, plan_.nproc);
+  result.remains.ends = result.outcome.ends;
+  result.remains.hang = std::move(hang_);
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    result.remains.ranks.push_back({static_cast<int>(i), std::move(ranks_[i].tail)});
+  }
+  return result;
 }
 
 int Supervisor::wait_ms() const {
-  const auto deadline_ns = policy_.deadline_ns();
+  std::optional<std::int64_t> deadline_ns = policy_.deadline_ns();
+  if (any_pending() && (!deadline_ns || server_deadline_ns_ < *deadline_ns)) {
+    deadline_ns = server_deadline_ns_;
+  }
+  if (plan_.progress != nullptr && hang_watch_.on() && !policy_.tearing_down()) {
+    deadline_ns = std::min(deadline_ns.value_or(next_look_ns_), next_look_ns_);
+  }
   if (!deadline_ns) return -1;
   const std::int64_t left_ns = std::max<std::int64_t>(*deadline_ns - base::monotonic_ns(), 0);
   return static_cast<int>((left_ns + 999'999) / 1'000'000);
 }
 
 void Supervisor::serve_once() {
+  if (!started_told_ && !any_pending()) {
+    started_told_ = true;
+    plan_.started();
+  }
   epoll_event events[kEventsMax];
   const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, wait_ms());
   HW_CHECK(count >= 0 || errno == EINTR);
@@ -127,10 +125,17 @@ void Supervisor::serve_once() {
           }
         }
         break;
+      case Watch::server:
+        serve_server();
+        break;
       case Watch::sink:
         break;
     }
   }
+  if (any_pending() && base::monotonic_ns() >= server_deadline_ns_) {
+    start_status_ = start_pending_plainly("the fork server does not answer");
+  }
+  watch_for_hang();
   send_to_live(policy_.on_deadline(base::monotonic_ns()));
   update_flow();
 }
@@ -146,11 +151,12 @@ void Supervisor::on_rank_ready(int index) {
 
 void Supervisor::end_rank(int index, const RankEnd& end) {
   Rank& rank = ranks_[static_cast<std::size_t>(index)];
-  HW_CHECK(rank.running);
-  rank.running = false;
+  HW_CHECK(rank.running || rank.pending);  // a pending one has ended before it began
+  rank.running = rank.pending = false;
+  if (plan_.scheduler != nullptr) await_word(end);
   const int signal = policy_.on_rank_end(index, end, base::monotonic_ns());
   const Outcome& outcome = policy_.outcome();
-  const int origin = end.clean() ? HW_ORIGIN_NONE : failure_origin(outcome, plan_.under_scheduler);
+  const int origin = end.clean() ? HW_ORIGIN_NONE : origin_of_failure();
   const std::uint32_t who = plan_.has_ranks ? static_cast<std::uint32_t>(index) : HW_RANK_UNKNOWN;
   plan_.before_mark();
   if (outcome.failed() && !failure_recorded_) {
@@ -162,9 +168,6 @@ void Supervisor::end_rank(int index, const RankEnd& end) {
     unwatch(rank.child.pidfd.get());
     rank.child.pidfd.reset();
   }
-  // What a dead rank's helpers hold of its group goes too; a clean one's may still be at work.
-  if (plan_.own_process_groups && !end.clean()) ::kill(-rank.child.pid, SIGKILL);
-  guard_.forget(index);
   send_to_live(signal);
 }
 
@@ -178,12 +181,18 @@ void Supervisor::on_signals() {
       pass_stop_to_terminal();
       continue;
     }
+    if (plan_.scheduler != nullptr && plan_.scheduler->may_announce(signal->number)) {
+      on_scheduler_signal(signal->number);
+      continue;
+    }
     if (signal->number == SIGTERM) {
       plan_.before_mark();
       journal_.mark(HW_MARK_PREEMPT_NOTICE);
     }
     const bool delivered = signal->from_terminal && !plan_.own_process_groups;
-    send_to_live(policy_.on_signal(signal->number, delivered, base::monotonic_ns()));
+    const int passed_on = policy_.on_signal(signal->number, delivered, base::monotonic_ns());
+    send_to_live(passed_on);
+    if (is_stop_signal(signal->number)) cancel_pending(passed_on);
   }
 }
 
@@ -191,10 +200,9 @@ void Supervisor::send_to_live(int signal) {
   if (signal == 0) return;
   for (const Rank& rank : ranks_) {
     if (!rank.running) continue;
-    // Unreaped, so the number is still this process's. A stop is for the rank alone to handle; what
-    // helpers are left when it ends is swept.
-    const bool whole_group = plan_.own_process_groups && signal == SIGKILL;
-    ::kill(whole_group ? -rank.child.pid : rank.child.pid, signal);
+    // Unreaped, so the number is still this process's. For the rank alone; what helpers are left
+    // when all have ended is swept.
+    ::kill(rank.child.pid, signal);
   }
 }
 
@@ -209,6 +217,7 @@ void Supervisor::pass_stop_to_terminal() {
 }
 
 void Supervisor::reap_adopted() {
+  serve_server();  // a rank's number comes before its end can
   while (true) {
     siginfo_t info{};
     if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
@@ -218,6 +227,7 @@ void Supervisor::reap_adopted() {
     if (it == ranks_.end()) {
       ::waitpid(info.si_pid, nullptr, 0);
       guard_.on_reaped(info.si_pid);
+      if (plan_.server != nullptr) plan_.server->on_reaped(info.si_pid);
       continue;
     }
     if (it->child.pidfd.valid()) return;  // its own event is under way, in its right place

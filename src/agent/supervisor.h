@@ -9,10 +9,15 @@
 #include <vector>
 
 #include "agent/console.h"
+#include "agent/diagnosis.h"
+#include "agent/fork_server.h"
 #include "agent/guard.h"
+#include "agent/hang_watch.h"
 #include "agent/journal.h"
 #include "agent/line_cutter.h"
 #include "agent/policy.h"
+#include "agent/rank_progress.h"
+#include "agent/scheduler.h"
 #include "agent/signals.h"
 #include "agent/spawn.h"
 #include "agent/sweep.h"
@@ -25,10 +30,22 @@ struct AttemptPlan {
   std::int64_t grace_ns = 0;
   bool own_process_groups = true;  // false: the one rank shares our terminal and our group
   bool under_scheduler = false;
-  bool has_ranks = true;  // false: one program, perhaps a launcher of ranks
-  std::string dir;        // the attempt's folder, for logs; empty: none are kept
+  Scheduler* scheduler = nullptr;  // whom to ask what a signal means; may be none
+  bool has_ranks = true;           // false: one program, perhaps a launcher of ranks
+  std::string dir;                 // the attempt's folder, for logs; empty: none are kept
   std::function<SpawnPlan(int rank)> process;
   std::function<void()> before_mark;  // is the journal still the one of the attempt that runs?
+  ForkServer* server = nullptr;       // null: ranks are started plainly
+  std::string plain_reason;           // why there is none, if somebody might miss it
+  std::function<void()> server_gone;  // it ended while nobody waited for it
+  std::function<void()> started;      // all ranks run: there is time for other things
+  RankProgress* progress = nullptr;   // null: nothing is known of the ranks' steps
+  HangLimit hang;
+};
+
+struct AttemptResult {
+  Outcome outcome;
+  Remains remains;  // for whoever asks why
 };
 
 class Supervisor {
@@ -39,11 +56,11 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
 
   // A failure is one of starting the ranks; how they ended is in the outcome.
-  base::Result<Outcome> run();
+  base::Result<AttemptResult> run();
 
  private:
   // What an epoll event is about.
-  enum class Watch : std::uint32_t { signals, rank_end, rank_out, rank_err, sink };
+  enum class Watch : std::uint32_t { signals, rank_end, rank_out, rank_err, sink, server };
   struct Stream {
     base::UniqueFd fd;
     LineCutter cutter;
@@ -53,18 +70,37 @@ class Supervisor {
   struct Rank {
     Child child;
     RankLog log;
+    failure::Tail tail{Remains::tail_lines_max, Remains::tail_bytes_max};
     std::vector<Stream> streams;  // stdout and stderr while they are open and captured
+    OutputPipes pipes;            // of a rank that the fork server was asked for
+    bool pending = false;         // asked for, no process yet
     bool running = false;
   };
 
   bool watch(int fd, std::uint32_t events, Watch kind, int rank);
   void unwatch(int fd);
 
+  base::Status start();
+  bool ask_server();
+  void serve_server();
+  base::Status start_pending_plainly(const std::string& reason);
+  void adopt(int index, pid_t pid);
+  void cancel_pending(int signal);
+  [[nodiscard]] bool any_pending() const;
   base::Status start_rank(int index);
+  void begin_rank(int index, Child child);
+  void note_start(const std::string& how);
+  AttemptResult result();
   void serve_once();
   void on_rank_ready(int index);
   void end_rank(int index, const RankEnd& end);
   void on_signals();
+  void on_scheduler_signal(int signal);
+  void await_word(const RankEnd& end);
+  void await_last_word();
+  void serve_signals_until_told(std::int64_t wait_ns);
+  void record_notice();
+  int origin_of_failure();
   void send_to_live(int signal);
   void pass_stop_to_terminal();
   void reap_adopted();
@@ -75,6 +111,8 @@ class Supervisor {
   void drain_output();
   [[nodiscard]] Sink& sink_of(const Stream& stream);
   [[nodiscard]] int wait_ms() const;
+  void watch_for_hang();
+  void end_hang(const HangWatch::Hang& hang);
 
   const AttemptPlan& plan_;
   Signals& signals_;
@@ -83,12 +121,20 @@ class Supervisor {
   Guard& guard_;
   const Sweep& sweep_;
   AttemptPolicy policy_;
+  HangWatch hang_watch_;
+  std::int64_t next_look_ns_ = 0;
+  std::optional<Remains::Hang> hang_;
   base::UniqueFd epoll_;
   std::vector<Rank> ranks_;
   std::vector<char> buffer_;
   bool out_watched_ = false;
   bool err_watched_ = false;
   bool failure_recorded_ = false;
+  bool server_watched_ = false;
+  bool start_noted_ = false;
+  bool started_told_ = false;
+  std::int64_t server_deadline_ns_ = 0;  // while ranks are pending
+  base::Status start_status_;            // of ranks that fell back to a plain start
 };
 
 }  // namespace headway::agent

@@ -34,6 +34,7 @@ void Supervisor::read_stream(Rank& rank, Stream& stream, bool until_empty) {
     }
     const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(got));
     rank.log.append(bytes);
+    rank.tail.feed(bytes);
     std::string lines;
     stream.cutter.feed(bytes, lines);
     sink_of(stream).push(std::move(lines));
@@ -80,7 +81,9 @@ void Supervisor::drain_output() {
     }
   }
   for (Sink* sink : {&console_.out(), &console_.err()}) {
-    for (sink->flush(); sink->pending(); sink->flush()) {
+    sink->flush();
+    if (policy_.hurried()) sink->abandon();
+    for (; sink->pending(); sink->flush()) {
       pollfd ready[2] = {{sink->fd(), POLLOUT, 0}, {signals_.fd(), POLLIN, 0}};
       ::poll(ready, 2, -1);
       const auto signal = ready[1].revents != 0 ? signals_.next() : std::nullopt;

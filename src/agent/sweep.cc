@@ -17,14 +17,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "agent/leftovers.h"
 #include "base/file.h"
 
 namespace headway::agent {
 namespace {
 
-constexpr int kRoundsMax = 50;
+constexpr int kRoundsMax = 400;
+constexpr int kJanitorRounds = 200;  // then they have had a second
 constexpr int kDepthMax = 1000;
-constexpr int kRoundWaitMs = 20;  // for a killed process to die; only when one is left
+constexpr int kRoundWaitMs = 5;  // for a killed process to die; only when one is left
 
 // Parent of every process, zombies left out: they need no killing.
 std::unordered_map<pid_t, pid_t> living_parents() {
@@ -74,22 +76,31 @@ void Sweep::start() {
   spared_ = descendants();
 }
 
-int Sweep::kill_descendants() const {
+void Sweep::reap() const {
+  siginfo_t info{};
+  while (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
+    if (std::find(spared_.begin(), spared_.end(), info.si_pid) != spared_.end()) return;
+    ::waitpid(info.si_pid, nullptr, 0);
+    info = {};
+  }
+}
+
+int Sweep::kill_descendants(bool final) const {
   std::vector<pid_t> killed;
   // Again, because a process may have forked between the look and the kill.
   for (int round = 0; round < kRoundsMax; ++round) {
-    const std::vector<pid_t> living = descendants();
-    for (const pid_t pid : living) {
+    bool others = false, janitors = false;
+    for (const pid_t pid : descendants()) {
+      if ((!final || round < kJanitorRounds) && is_janitor(pid)) {
+        janitors = true;
+        continue;
+      }
+      others = true;
       ::kill(pid, SIGKILL);
       if (std::find(killed.begin(), killed.end(), pid) == killed.end()) killed.push_back(pid);
     }
-    siginfo_t info{};
-    while (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0) {
-      if (std::find(spared_.begin(), spared_.end(), info.si_pid) != spared_.end()) break;
-      ::waitpid(info.si_pid, nullptr, 0);
-      info = {};
-    }
-    if (living.empty()) break;
+    reap();
+    if (!others && !(final && janitors)) break;
     ::poll(nullptr, 0, kRoundWaitMs);
   }
   return static_cast<int>(killed.size());

@@ -14,11 +14,16 @@ class Sweep {
   // Becomes a subreaper. Children that are there already (a shell's that became us by exec, the
   // guard) are not the job's and are spared for good.
   void start();
-  // Kills and reaps every other descendant; returns how many it killed.
-  int kill_descendants() const;
+  // Another one that is not the job's, with what it starts; and no longer.
+  void spare(pid_t pid) { spared_.push_back(pid); }
+  void unspare(pid_t pid) { std::erase(spared_, pid); }
+  // Kills and reaps every other descendant; returns how many it killed. Janitors (leftovers.h) are
+  // left to end by themselves, unless it is `final`: then they are waited for, and killed at last.
+  int kill_descendants(bool final) const;
 
  private:
   [[nodiscard]] std::vector<pid_t> descendants() const;
+  void reap() const;
 
   std::vector<pid_t> spared_;
 };

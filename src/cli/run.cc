@@ -18,7 +18,8 @@ constexpr const char* kFooter =
     "behind -- gets none of it, so that it may be a launcher itself.\n"
     "\n"
     "Exit code: 0, or the first failing rank's own (128 + signal); 2 bad usage; 125 a fault of\n"
-    "Headway's own; 126, 127 the command behind -- cannot be executed, was not found.\n"
+    "Headway's own; 126, 127 the command behind -- cannot be executed, was not found; 143 a\n"
+    "scheduler asked it to stop, and all ranks ended well.\n"
     "\n"
     "Examples:\n"
     "  headway run train.py --lr 0.1\n"
@@ -28,7 +29,10 @@ constexpr const char* kFooter =
 struct Parsed {
   agent::RunOptions options;
   double grace_s = 5;
+  std::string restarts = "0";
+  std::string hang = "auto";
   std::vector<std::string> attrs;
+  std::string requeue = "preempted";
   bool module = false;
 };
 
@@ -65,7 +69,16 @@ int execute(Parsed& parsed, std::int64_t began_ns) {
   if (!(parsed.grace_s >= 0 && parsed.grace_s <= agent::kGraceMaxS)) {
     return fail(base::Status::invalid("run: --grace: want 0 to 3600 seconds"));
   }
+  auto restarts = agent::parse_budget(parsed.restarts);
+  if (!restarts.ok()) return fail(restarts.status());
+  options.restarts = *restarts;
+  auto hang = agent::parse_hang_limit(parsed.hang);
+  if (!hang.ok()) return fail(hang.status());
+  options.hang = *hang;
   options.grace_ns = static_cast<std::int64_t>(parsed.grace_s * 1e9);
+  auto requeue = agent::parse_requeue(parsed.requeue);
+  if (!requeue.ok()) return fail(requeue.status());
+  options.requeue = *requeue;
   for (const std::string& text : parsed.attrs) {
     auto attr = agent::parse_attr(text);
     if (!attr.ok()) return fail(attr.status());
@@ -107,11 +120,23 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_option("--job", options.job,
                   "Name of the job; the same name again continues it (default: script and time)");
   run->add_option("--nproc", options.nproc, "Ranks to start on this machine (default: 1)");
-  run->add_option("--max-restarts", options.restarts_max,
-                  "Restarts of the group after a failure (default: 0)");
+  run->add_option("--max-restarts", parsed->restarts,
+                  "Restarts of the group after a failure, or so many within a time: 5/1h "
+                  "(default: 0)")
+      ->type_name("N[/TIME]");
+  run->add_flag("--retry-all", options.retry_all,
+                "Restart after user errors too, which are otherwise not tried again");
+  run->add_option("--hang-timeout", parsed->hang,
+                  "Seconds without progress after which the job is taken to hang; auto learns "
+                  "them from its steps (default: auto)")
+      ->type_name("auto|off|S");
   run->add_option("--grace", parsed->grace_s,
                   "Seconds from SIGTERM to SIGKILL for the other ranks of a failed one "
                   "(default: 5)");
+  run->add_option("--requeue", parsed->requeue,
+                  "Under Slurm, when to go back into the queue after a notice: never, preempted, "
+                  "time-limit (then too) (default: preempted)")
+      ->type_name("WHEN");
   run->add_option("--python", options.python,
                   "Interpreter of the script (default: $VIRTUAL_ENV/bin/python, else python3)");
   run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")
@@ -119,6 +144,12 @@ void add_run(CLI::App& app, int& exit_code) {
       ->take_all();
   add_dir_option(*run, options.dir);
   run->add_flag("-m,--module", parsed->module, "SCRIPT is a module's name, as with python -m");
+  run->add_flag("--cold", options.cold,
+                "Start every rank from nothing: no fork server, nothing imported ahead");
+  run->add_option("--preload", options.preload,
+                  "Modules that the fork server imports beside those it learns; commas between")
+      ->delimiter(',')
+      ->type_name("MODULE,…");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing of our own but warnings");
   run->footer(kFooter);
   run->callback([parsed, began_ns, &exit_code] { exit_code = execute(*parsed, began_ns); });

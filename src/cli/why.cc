@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/diagnosis.h"
 #include "base/file.h"
 #include "base/job_path.h"
 #include "cli/human.h"
@@ -20,8 +21,8 @@
 #include "cli/why_logs.h"
 #include "failure/classify.h"
 #include "failure/redact.h"
+#include "failure/verdict_json.h"
 #include "interchange/job_input.h"
-#include "interchange/torchrun_error.h"
 
 namespace headway::cli {
 namespace {
@@ -75,16 +76,6 @@ Result<Question> from_logs(const std::vector<std::string>& paths) {
   return question;
 }
 
-void add_error_file(const std::string& folder, int rank, Evidence& evidence) {
-  const auto text = base::read_file(base::error_file_path(folder, static_cast<std::uint32_t>(rank)),
-                                    interchange::kErrorFileBytesMax);
-  if (!text.ok()) return;
-  const auto error = interchange::parse_torchrun_error(text.value());
-  if (!error.ok()) return;
-  const double time_s = static_cast<double>(error.value().t_ns.value_or(0)) / 1e9;
-  evidence.error_files.push_back({rank, time_s, error.value().reason});
-}
-
 // The newest failure of a job: what its ranks wrote, whom the launcher saw end first, and how.
 Result<Question> from_job(const Options& options) {
   const Result<std::string> root = base::jobs_root(options.load.root);
@@ -119,28 +110,17 @@ Result<Question> from_job(const Options& options) {
   evidence.logs = read_rank_logs(folder, rank);
   std::set<int> ranks = {rank};
   for (const failure::Log& log : evidence.logs) ranks.insert(log.rank);
-  for (const int each : ranks) add_error_file(folder, each, evidence);
+  for (const int each : ranks) agent::add_error_file(folder, each, evidence);
   if (!row.reason.empty()) evidence.lines.push_back({rank, row.reason});
   if (row.origin == "preemption") evidence.scheduler.emplace_back("state=PREEMPTED");
   return question;
 }
 
 std::string to_json(const Question& question, const Verdict& v, const TailLines& tail) {
-  nlohmann::ordered_json out = {
-      {"about", question.about},
-      {"category", v.category},
-      {"role", std::string(failure::role_name(v.role))},
-      {"origin", v.origin},
-      {"retryable", v.retryable},
-      {"elsewhere", v.elsewhere},
-      {"confidence", v.confidence},
-      {"rank",
-       v.rank == failure::kNoRank ? nlohmann::ordered_json() : nlohmann::ordered_json(v.rank)},
-      {"proof", v.proof},
-      {"rule", v.rule},
-      {"next", v.next},
-      {"tail",
-       {{"lines", tail.lines}, {"cut_lines", tail.cut_lines}, {"cut_bytes", tail.cut_bytes}}}};
+  nlohmann::ordered_json out = {{"about", question.about}};
+  out.update(failure::verdict_json(v));
+  out["tail"] = {
+      {"lines", tail.lines}, {"cut_lines", tail.cut_lines}, {"cut_bytes", tail.cut_bytes}};
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

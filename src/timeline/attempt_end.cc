@@ -35,6 +35,18 @@ const EndMark& behind_echo(const EndMark& first, const Facts& facts) {
   return first;
 }
 
+// At the moment of a death the launcher states no reason. If it does, it has looked at everything
+// that there is, and names the cause: another rank, perhaps, than the one that fell first.
+void adopt_verdict(const EndMark& mark, event::EndInfo& info) {
+  if (!mark.from_agent || mark.info.reason == 0) return;
+  info.reason = mark.info.reason;
+  if (mark.info.origin != HW_ORIGIN_NONE && mark.info.origin != HW_ORIGIN_UNKNOWN) {
+    info.origin = mark.info.origin;
+  }
+  if (mark.info.rank == info.rank || mark.info.rank == HW_RANK_UNKNOWN) return;
+  info.rank = mark.info.rank;
+}
+
 // The first failure names the time and, where it is known, the rank. Whoever knows more adds it:
 // the trainer knows the exception, the launcher the signal, the scheduler the preemption.
 std::optional<Failure> first_failure(const Facts& facts) {
@@ -68,6 +80,7 @@ std::optional<Failure> first_failure(const Facts& facts) {
   for (const EndMark& m : facts.exits) {
     if (bad(m)) learn(m);
   }
+  for (const EndMark& m : facts.failures) adopt_verdict(m, out.info);
   if (out.info.origin == HW_ORIGIN_NONE || out.info.origin == HW_ORIGIN_UNKNOWN) {
     out.info.origin = facts.preempt_notice_ns ? HW_ORIGIN_PREEMPTION : HW_ORIGIN_UNKNOWN;
   }

@@ -105,7 +105,9 @@ class Agent:
         self.environment = {
             key: value
             for key, value in os.environ.items()
-            if not key.startswith(("HEADWAY_", "SLURM_", "PYTHON", "OMP_", "TORCH", "VIRTUAL_ENV"))
+            if not key.startswith(
+                ("HEADWAY_", "SLURM_", "PYTHON", "OMP_", "TORCH", "VIRTUAL_ENV", "KUBERNETES_")
+            )
         }
         self.environment |= {
             "HEADWAY_DIR": str(self.jobs),

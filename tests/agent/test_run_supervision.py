@@ -133,19 +133,6 @@ def test_a_stop_reaches_the_ranks_and_ends_the_job(agent, until, number, nproc):
     assert len(journal.named("job_end")) == 1
 
 
-def test_a_stop_under_slurm_is_a_preemption_and_not_the_end(agent, until):
-    agent.environment |= {"SLURM_JOB_ID": "4711", "SLURM_RESTART_COUNT": "2"}
-    process = started(agent, until)
-    process.terminate()
-    process.communicate(timeout=30)
-    attempt = 2 * 65536 + 1
-    assert agent.attempts("train-4711") == [attempt]
-    journal = agent.journal("train-4711", attempt)
-    assert journal.named("failure")[0].origin == "preemption"
-    assert not journal.named("job_end")
-    assert journal.attrs["slurm_job_id"] == "4711"
-
-
 def test_a_rank_may_finish_its_work_after_a_stop(agent, until):
     text = """
 import os, signal, sys, time
@@ -210,15 +197,61 @@ def test_nohup_is_respected(agent, until):
     assert process.returncode == 128 + signal.SIGTERM, "a second stop would have killed"
 
 
+def guards(agent) -> list[int]:
+    return [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/comm")
+        if path.read_text() == "headway-guard\n" and int(path.parent.name) in agent.living()
+    ]
+
+
 @pytest.mark.parametrize("nproc", [1, 2])
 def test_nothing_survives_the_agents_own_sudden_death(agent, until, nproc):
-    # Helpers that left their group by a session of their own are beyond reach in this one case.
-    text = WITH_HELPERS.replace(", start_new_session=True", "")
-    process = started(agent, until, text=text, nproc=nproc)
+    process = started(agent, until, nproc=nproc)
     assert len(agent.living()) == 2 + 3 * nproc, "agent, guard, and each rank with two helpers"
     process.kill()
     process.communicate(timeout=30)
     until(lambda: not agent.living(), "all are gone")
+
+
+def test_what_even_the_guard_could_not_end_the_next_agent_does(agent, until):
+    process = started(agent, until, "--job", "j")
+    for pid in guards(agent):
+        os.kill(pid, signal.SIGKILL)
+    process.kill()
+    process.communicate(timeout=30)
+    until(lambda: len(agent.living()) == 4, "the ranks are gone and their helpers are not")
+    done = agent.python("pass", "--job", "j")
+    assert done.returncode == 0
+    assert "ended 4 processes that an earlier agent of this job had left" in done.stderr.decode()
+    assert agent.living() == []
+
+
+SHARED = """
+import os, signal, sys, time
+from multiprocessing import shared_memory, Semaphore, get_context
+held = shared_memory.SharedMemory(create=True, size=1 << 16)
+lock = get_context("spawn").Semaphore(1)
+open(f"shm-{os.environ['RANK']}", "w").write(held.name)
+open(f"ready-{os.environ['RANK']}", "w").close()
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("victim", ["rank", "agent", "stop"])
+def test_no_shared_memory_is_left(agent, until, victim):
+    process = started(agent, until, text=SHARED)
+    names = [(agent.folder / f"shm-{rank}").read_text() for rank in (0, 1)]
+    assert all(Path("/dev/shm", name).exists() for name in names)
+    if victim == "rank":
+        os.kill(pid_of_rank(agent, 1), signal.SIGKILL)
+    elif victim == "agent":
+        process.kill()
+    else:
+        process.terminate()
+    process.communicate(timeout=30)
+    until(lambda: not agent.living(), "all are gone")
+    assert not any(Path("/dev/shm", name).exists() for name in names)
 
 
 def test_helpers_do_not_outlive_a_clean_end(agent):

@@ -29,7 +29,7 @@ class Run:
         self.env["TORCHINDUCTOR_CACHE_DIR"] = str(tmp_path / "inductor")
         script = [str(HERE / "observed_train.py"), str(self.diary), str(tmp_path / "ckpt.pt")]
         self.process = subprocess.Popen(
-            [BIN, "run", "--job", "truth", "--nproc", "2", "--max-restarts", "2"]
+            [BIN, "run", "--job", "truth", "--nproc", "2", "--max-restarts", "2", "--cold"]
             + ["--python", sys.executable, *script, *script_args],
             env=self.env,
             stdout=subprocess.DEVNULL,

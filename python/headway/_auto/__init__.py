@@ -11,6 +11,7 @@
     saves         torch.save/load and DCP, and the position they carry (position)
     device        when the accelerator finished a step
     failure       the uncaught exception
+    stacks        where a rank stands, when the agent asks
     elastic       torchrun's own restarts, in torchrun's process
     session       what they share; writes lane 0 in order
 

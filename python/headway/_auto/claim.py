@@ -15,10 +15,11 @@ import sys
 import time
 
 from headway import _recorder as rec
-from headway._auto import elastic, failure, post_import
+from headway._auto import elastic, failure, post_import, stacks
 from headway._auto.session import session
 from headway._auto.stages import stages
 from headway._recorder import core
+from headway._warm import birth, learn
 
 LAUNCHER_MODULES = (
     "torch.distributed.run",
@@ -81,9 +82,13 @@ def arm() -> str:
     core.import_clock_start()
     failure.install(claim)
     session.run.claim = claim
+    atexit.register(_at_exit)
+    if birth.warm and "torch" in sys.modules:  # forked as a rank, with torch in it
+        claim()
     post_import.before("torch", claim)
     post_import.after("torch", _patch_torch)
-    atexit.register(_at_exit)
+    if birth.learn_fd >= 0:
+        stages.on_over.append(learn.tell)
     return ""
 
 
@@ -105,9 +110,11 @@ def claim() -> bool:
         return False
     os.environ["HEADWAY_RANK_PID"] = str(os.getpid())
     session.begin()
-    start = core.ticks_from_monotonic_ns(process_start_monotonic_ns())
+    start = core.ticks_from_monotonic_ns(birth.began_ns or process_start_monotonic_ns())
     core.mark_at(rec.MARKS["trainer_start"], start)
     stages.begin_imports(start)
+    if not already and "HEADWAY_ATTEMPT" in os.environ:
+        stacks.install()
     return True
 
 

@@ -17,6 +17,7 @@ from headway._auto.loop import loop
 from headway._auto.session import session
 from headway._auto.stages import stages
 from headway._recorder import core
+from headway._warm import learn
 
 TIER = "disk"
 
@@ -81,6 +82,7 @@ class Saves:
         core.end(rec.CHECKPOINT_BLOCKED)
         if error is None:
             core.checkpoint(here.step, here.data, rec.DURABLE)
+        learn.tell()  # what saving brings in, the next start needs for its restore
         session.last_tick = core.now()
 
     def async_save_leave(self, path: str, future: Any, error: object) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from headway import _recorder as rec
 from headway._auto.session import session
 from headway._recorder import core
+from headway._warm import birth
 
 TOP_IMPORTS = 3
 IMPORT_MIN_NS = 10_000_000  # what is not worth a line
@@ -56,6 +57,8 @@ class Stages:
         ticks = max(ticks, self.imports_begin)
         core.end_at(rec.IMPORTS, ticks)
         session.last_tick = ticks
+        if birth.imports_ahead:
+            return
         worth = [item for item in packages.items() if item[1] >= IMPORT_MIN_NS]
         largest = sorted(worth, key=lambda item: -item[1])[:TOP_IMPORTS]
         for place, (package, ns) in enumerate(largest, 1):

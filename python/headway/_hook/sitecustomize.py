@@ -8,6 +8,9 @@ cannot be loaded, one line says so when torch comes, which is when somebody woul
 import os
 import sys
 
+EXIT_HOOKED = 93
+EXIT_AGENT_FAULT = 125
+
 
 def _own_folder() -> str:
     return os.path.dirname(os.path.abspath(__file__))
@@ -69,7 +72,26 @@ class _Warner:
                 pass
 
 
+def _serve_warm() -> None:
+    """This process is the fork server; only the ranks that it forks come back from here."""
+    try:
+        from headway import _warm
+
+        _warm.serve()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        os._exit(EXIT_AGENT_FAULT)
+
+
+if "HEADWAY_WARM_PROBE" in os.environ:
+    os._exit(EXIT_HOOKED)  # `headway run` asks whether this interpreter comes by here at all
 _leave_path(_own_folder())
+warm = "HEADWAY_WARM_FD" in os.environ
+if warm:
+    _run_shadowed()
+    _serve_warm()
 if _may_be_rank():
     try:
         from headway import _auto
@@ -79,4 +101,5 @@ if _may_be_rank():
         problem = f"the hook cannot be loaded: {type(error).__name__}: {error}"
     if problem:
         sys.meta_path.insert(0, _Warner(problem))  # type: ignore[arg-type]
-_run_shadowed()
+if not warm:
+    _run_shadowed()

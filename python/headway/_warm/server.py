@@ -1,0 +1,227 @@
+"""The fork server: imports, then waits for the agent to ask for ranks. docs/formats/warm.md."""
+
+from __future__ import annotations
+
+import array
+import gc
+import json
+import os
+import select
+import socket
+import sys
+import time
+from typing import Any
+
+from headway._recorder import core
+from headway._warm import FD_VARIABLE, birth, fitness, preload, scan
+from headway._warm.become import Rank, take_environment, take_parent, take_streams, take_thread
+from headway._warm.memory import FILE_VARIABLE, SKIP_VARIABLE, Memory
+
+PRELOAD_VARIABLE = "HEADWAY_WARM_PRELOAD"  # names with commas between, from --preload
+TRIES_VARIABLE = "HEADWAY_WARM_TRIES"
+TRIES_MAX = 8
+MESSAGE_BYTES_MAX = 1 << 20
+FDS_MAX = 250
+RANKS_A_PARENT = 4  # a rank's parent forks so many before it ends and the agent becomes theirs
+OWN_VARIABLES = (FD_VARIABLE, FILE_VARIABLE, SKIP_VARIABLE, PRELOAD_VARIABLE, TRIES_VARIABLE)
+
+
+class Server:
+    def __init__(self, fd: int) -> None:
+        os.set_inheritable(fd, False)
+        self.channel = socket.socket(fileno=fd)
+        self.memory = Memory()
+        self.script, folder = scan.script_of(sys.orig_argv)
+        self.preloader = preload.Preloader(self.memory.skip, folder)
+        self.learn_read, self.learn_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.ready_ns = 0
+        self.hopeless = ""
+
+    def run(self) -> None:
+        """Returns in a rank."""
+        own_name = _rename("headway-warm")
+        core.import_clock_start()
+        self._preload(self._first_names())
+        self.ready_ns = time.monotonic_ns()
+        self._tell(ready=len(sys.modules), skipped=self.memory.skip)
+        while True:
+            ready, _, _ = select.select([self.channel, self.learn_read], [], [])
+            if self.channel in ready:
+                if self._serve_request():
+                    _rename(own_name)
+                    return
+            else:
+                self._learn()
+
+    # ---- imports
+
+    def _first_names(self) -> list[str]:
+        listed = [n for n in os.environ.get(PRELOAD_VARIABLE, "").split(",") if n]
+        known = self.memory.modules
+        return listed + (known or scan.installed_imports(self.script, self.preloader.folder))
+
+    def _preload(self, names: list[str]) -> None:
+        try:
+            self.preloader.load(names)
+            preload.warm_up()
+        except preload.Taint as taint:
+            self.memory.skip.update(taint.packages)
+            self.memory.save()
+            self._begin_again()
+        gc.collect()
+        gc.freeze()  # a collection in a rank would copy every page that it marks
+
+    def _begin_again(self) -> None:
+        tries = int(os.environ.get(TRIES_VARIABLE, "0")) + 1
+        os.environ[TRIES_VARIABLE] = str(tries)
+        if tries > TRIES_MAX:
+            package, why = list(self.memory.skip.items())[-1]
+            self.hopeless = f"{package} {why}"
+            return
+        os.set_inheritable(self.channel.fileno(), True)
+        os.execv(sys.executable, sys.orig_argv)
+
+    def _learn(self) -> None:
+        told = os.read(self.learn_read, 65536).decode().split("\n")
+        names: list[str] = []
+        for path in filter(None, told):
+            try:
+                with open(path, encoding="utf-8") as file:
+                    names = json.load(file)
+                os.unlink(path)
+            except (OSError, ValueError):
+                continue
+        new = [name for name in names if name not in sys.modules]
+        if not names:
+            return
+        self.memory.modules = names
+        self.memory.save()
+        # One by one, so that a request waits for one import at most.
+        for name in new:
+            if select.select([self.channel], [], [], 0)[0]:
+                break
+            self._preload([name])
+
+    # ---- requests
+
+    def _tell(self, **message: Any) -> None:
+        try:
+            self.channel.send(json.dumps(message).encode())
+        except OSError:
+            os._exit(0)  # nobody is there to fork for
+
+    def _receive(self) -> tuple[dict[str, Any], list[int]]:
+        fds = array.array("i")
+        space = socket.CMSG_SPACE(FDS_MAX * fds.itemsize)
+        data, control, _, _ = self.channel.recvmsg(
+            MESSAGE_BYTES_MAX, space, socket.MSG_CMSG_CLOEXEC
+        )
+        if not data:
+            os._exit(0)  # the agent is gone or done
+        for level, kind, payload in control:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                fds.frombytes(payload[: len(payload) - len(payload) % fds.itemsize])
+        return json.loads(data), list(fds)
+
+    def _serve_request(self) -> bool:
+        request, fds = self._receive()
+        changed = self.preloader.changed()
+        problem = self.hopeless or fitness.unfit()
+        if not problem and changed:
+            problem = f"{changed} has changed since it was imported"
+        if problem:
+            for fd in fds:
+                os.close(fd)
+            self._tell(unfit=problem)
+            if changed:
+                self._begin_again()
+            return False
+        rank = self._fork(request, fds)
+        if rank is None:
+            for fd in fds:
+                os.close(fd)
+            return False
+        self._become(rank, first=bool(request["learn"] and rank.environment.get("RANK") == "0"))
+        return True
+
+    def _fork(self, request: dict[str, Any], fds: list[int]) -> Rank | None:
+        """The rank that this process has become; None in the server."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        ranks = request["ranks"]
+        parents = []
+        for first in range(0, len(ranks), RANKS_A_PARENT):
+            try:
+                parent = os.fork()
+            except OSError as error:
+                self._tell(unfit=f"fork: {error.strerror}")
+                break
+            if parent:
+                parents.append(parent)
+                continue
+            for index in range(first, min(first + RANKS_A_PARENT, len(ranks))):
+                if self._fork_rank(request, index):
+                    streams = fds[3 * index : 3 * index + 3]
+                    for fd in set(fds) - set(streams):
+                        os.close(fd)
+                    return Rank(
+                        environment=ranks[index]["set"],
+                        removed=ranks[index]["unset"],
+                        streams=streams,
+                        agent=request["agent"],
+                        asked_ns=request["asked_ns"],
+                    )
+            os._exit(0)
+        for parent in parents:
+            os.waitpid(parent, 0)
+        return None
+
+    def _fork_rank(self, request: dict[str, Any], index: int) -> bool:
+        """True in the rank."""
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self._tell(unfit=f"fork: {error.strerror}")
+            return False
+        if pid == 0:
+            if request["own_group"]:
+                os.setpgid(0, 0)
+            return True
+        if request["own_group"]:
+            try:
+                os.setpgid(pid, pid)  # both sides: whoever is first
+            except OSError:
+                pass
+        self._tell(rank=request["ranks"][index]["rank"], pid=pid)
+        return False
+
+    def _become(self, rank: Rank, first: bool) -> None:
+        waited = rank.asked_ns < self.ready_ns
+        self.channel.close()
+        os.close(self.learn_read)
+        birth.warm = True
+        birth.began_ns = rank.asked_ns if waited else time.monotonic_ns()
+        if first and self.memory.path:
+            birth.learn_fd = self.learn_write
+            birth.learn_file = self.memory.path
+        else:
+            os.close(self.learn_write)
+        birth.imports_ahead = not waited
+        if not waited:
+            core.import_clock_reset()  # what the server did long ago is not this start's
+        take_thread()
+        take_streams(rank)
+        take_environment(rank)
+        for name in OWN_VARIABLES:
+            os.environ.pop(name, None)
+        take_parent(rank)
+        preload.reseed(self.preloader.seeded)
+
+
+def _rename(name: str) -> str:
+    """What `top` and `pgrep` show; returns what it was."""
+    with open("/proc/self/comm", "r+", encoding="utf-8") as file:
+        before = file.read().rstrip("\n")
+        file.seek(0)
+        file.write(name)
+    return before

@@ -1,0 +1,74 @@
+#include "agent/aftermath.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+#include "base/clock.h"
+#include "failure/redact.h"
+#include "headway/headway.h"
+
+namespace headway::agent {
+namespace {
+
+// Where nothing tells of steps, an attempt that lasted this long has done something.
+constexpr std::int64_t kFruitfulNs = 60'000'000'000;
+constexpr std::size_t kProofCharsMax = 160;  // of a line on the terminal and in the journal
+
+std::string describe(const failure::Verdict& verdict) {
+  if (verdict.category == "unknown" || verdict.category == "none") return {};
+  std::string proof = failure::redact_line(verdict.proof);
+  if (proof.size() > kProofCharsMax) proof = proof.substr(0, kProofCharsMax) + "…";
+  return proof.empty() ? verdict.category : fmt::format("{}: {}", verdict.category, proof);
+}
+
+std::string decision_text(const RestartDecision& decision) {
+  if (!decision.restart) return decision.why_not.empty() ? "not restarted" : decision.why_not;
+  if (decision.delay_ns == 0) return "restarted at once";
+  return fmt::format("restarted after {:.1f} s", static_cast<double>(decision.delay_ns) / 1e9);
+}
+
+}  // namespace
+
+Aftermath::Aftermath(const RunOptions& options)
+    : has_ranks_(options.has_ranks()),
+      policy_(options.restarts, options.retry_all, std::random_device()()) {}
+
+bool Aftermath::progressed(const RankProgress& progress, std::int64_t lasted_ns) {
+  bool reports = false;
+  for (const RankState& state : progress.ranks()) reports |= state.reports;
+  if (!reports) return lasted_ns >= kFruitfulNs;
+  const auto trained = progress.trained();
+  if (!trained || (best_ && *trained <= *best_)) return false;
+  best_ = trained;
+  return true;
+}
+
+RestartDecision Aftermath::consider(AttemptResult&& result, const RankProgress& progress,
+                                    std::int64_t lasted_ns, AgentJournal& journal) {
+  const Outcome& outcome = result.outcome;
+  const failure::Verdict verdict = diagnosis_.judge(result.remains);
+  cause_ = describe(verdict);
+  if (!cause_.empty() && has_ranks_) {
+    const std::uint32_t rank = verdict.rank == failure::kNoRank
+                                   ? static_cast<std::uint32_t>(*outcome.failed_rank)
+                                   : static_cast<std::uint32_t>(verdict.rank);
+    journal.verdict(rank, outcome.failed_end, origin_of(verdict), cause_);
+  }
+  const RestartDecision decision =
+      policy_.on_failure(verdict, progressed(progress, lasted_ns), base::monotonic_ns());
+  pending_ = Pending{std::move(result.remains), verdict, decision_text(decision), base::real_ns()};
+  return decision;
+}
+
+void Aftermath::when_idle() {
+  if (pending_) {
+    const base::Status ignored = write_failure_file(pending_->remains, pending_->verdict,
+                                                    pending_->decision, pending_->real_ns);
+    (void)ignored;  // the journal has the verdict; a full disk must not stop a job
+    pending_.reset();
+  }
+  diagnosis_.prepare();
+}
+
+}  // namespace headway::agent

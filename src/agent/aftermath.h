@@ -1,0 +1,49 @@
+// After an attempt that failed by itself: why, whether to try again, and the record of both. One
+// for a job's run; main thread only. What can wait until the ranks are back waits: when_idle().
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "agent/diagnosis.h"
+#include "agent/journal.h"
+#include "agent/options.h"
+#include "agent/rank_progress.h"
+#include "agent/restart_policy.h"
+#include "agent/supervisor.h"
+
+namespace headway::agent {
+
+class Aftermath {
+ public:
+  explicit Aftermath(const RunOptions& options);
+
+  // Records the verdict in the attempt's journal. `lasted_ns`: the attempt's length.
+  RestartDecision consider(AttemptResult&& result, const RankProgress& progress,
+                           std::int64_t lasted_ns, AgentJournal& journal);
+  // Of the last failure considered; "": nothing is known but how it ended.
+  [[nodiscard]] const std::string& cause() const { return cause_; }
+  [[nodiscard]] int restarts() const { return policy_.restarts(); }
+
+  // The ranks run again, or never will: writes failure.json, compiles the rules.
+  void when_idle();
+
+ private:
+  struct Pending {
+    Remains remains;
+    failure::Verdict verdict;
+    std::string decision;
+    std::int64_t real_ns = 0;
+  };
+  bool progressed(const RankProgress& progress, std::int64_t lasted_ns);
+
+  const bool has_ranks_;
+  Diagnosis diagnosis_;
+  RestartPolicy policy_;
+  std::optional<std::int64_t> best_;  // data position that some attempt has trained up to
+  std::optional<Pending> pending_;
+  std::string cause_;
+};
+
+}  // namespace headway::agent

@@ -1,0 +1,136 @@
+#include "agent/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "base/job_path.h"
+#include "failure/redact.h"
+#include "failure/verdict_json.h"
+#include "headway/headway.h"
+#include "interchange/torchrun_error.h"
+
+namespace headway::agent {
+namespace {
+
+using failure::Evidence;
+
+constexpr double kHangConfidence = 0.8;  // a step may last longer than any before
+
+// Whom we ended ourselves, after the first had failed, has nothing to say by its end.
+bool ended_by_us(const EndedRank& ended) {
+  return ended.in_tear_down && (ended.end.signal == SIGTERM || ended.end.signal == SIGKILL);
+}
+
+// Who failed first comes first: between the outputs of ranks there is no other order.
+std::vector<const Remains::Rank*> in_order_of_end(const Remains& remains) {
+  std::vector<const Remains::Rank*> order;
+  for (const Remains::Rank& rank : remains.ranks) order.push_back(&rank);
+  const auto place = [&](const Remains::Rank* rank) {
+    const auto it = std::find_if(remains.ends.begin(), remains.ends.end(),
+                                 [&](const EndedRank& e) { return e.rank == rank->rank; });
+    return it - remains.ends.begin();
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
+  return order;
+}
+
+Evidence gather(const Remains& remains) {
+  Evidence evidence;
+  for (const EndedRank& ended : remains.ends) {
+    if (ended_by_us(ended)) continue;
+    evidence.exits.push_back({ended.rank, ended.end.exit_code, ended.end.signal});
+  }
+  for (const Remains::Rank* rank : in_order_of_end(remains)) {
+    for (std::string& line : rank->tail.lines().lines) {
+      evidence.lines.push_back({rank->rank, std::move(line)});
+    }
+    if (!remains.dir.empty()) add_error_file(remains.dir, rank->rank, evidence);
+  }
+  evidence.kernel = remains.kernel;
+  evidence.scheduler = remains.scheduler;
+  return evidence;
+}
+
+}  // namespace
+
+void add_error_file(const std::string& attempt_dir, int rank, Evidence& evidence) {
+  const auto text =
+      base::read_file(base::error_file_path(attempt_dir, static_cast<std::uint32_t>(rank)),
+                      interchange::kErrorFileBytesMax);
+  if (!text.ok()) return;
+  const auto error = interchange::parse_torchrun_error(text.value());
+  if (!error.ok()) return;
+  const double time_s = static_cast<double>(error.value().t_ns.value_or(0)) / 1e9;
+  evidence.error_files.push_back({rank, time_s, error.value().reason});
+}
+
+void Diagnosis::prepare() {
+  if (classifier_) return;
+  auto rules = failure::parse_rules(failure::builtin_rules_text(), "rules.toml");
+  HW_CHECK(rules.ok());  // they are part of this program
+  classifier_ = std::make_unique<failure::Classifier>(std::move(*rules));
+}
+
+failure::Verdict Diagnosis::judge(const Remains& remains) {
+  if (remains.hang) {
+    failure::Verdict hang;
+    hang.category = "hang";
+    hang.role = failure::Role::cause;
+    hang.origin = "unknown";
+    hang.retryable = true;
+    hang.confidence = kHangConfidence;
+    hang.rank = remains.hang->rank;
+    hang.proof = remains.hang->text;
+    hang.rule = "agent.no_progress";
+    hang.next = "Look at the stacks of all ranks: stacks-<rank>.txt in the attempt's folder.";
+    return hang;
+  }
+  prepare();
+  return classifier_->classify(gather(remains));
+}
+
+base::Status write_failure_file(const Remains& remains, const failure::Verdict& verdict,
+                                const std::string& decision, std::int64_t real_ns) {
+  if (remains.dir.empty()) return {};
+  using Json = nlohmann::ordered_json;
+  Json file = {{"version", 1},
+               {"time_ns", real_ns},
+               {"verdict", failure::verdict_json(verdict)},
+               {"decision", decision},
+               {"ranks", Json::array()}};
+  file["verdict"]["proof"] = failure::redact_line(verdict.proof);
+  for (const EndedRank& ended : remains.ends) {
+    Json rank = {{"rank", ended.rank},
+                 {"exit_code", ended.end.exit_code},
+                 {"signal", ended.end.signal},
+                 {"ended_by_us", ended_by_us(ended)},
+                 {"tail", Json::array()}};
+    for (const Remains::Rank& kept : remains.ranks) {
+      if (kept.rank != ended.rank) continue;
+      const failure::TailLines tail = kept.tail.lines();
+      const std::size_t shown =
+          std::min<std::size_t>(tail.lines.size(), Diagnosis::shown_lines_max);
+      for (std::size_t i = tail.lines.size() - shown; i < tail.lines.size(); ++i) {
+        rank["tail"].push_back(tail.lines[i]);
+      }
+    }
+    file["ranks"].push_back(std::move(rank));
+  }
+  const std::string text = file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return base::write_file_atomic(remains.dir + "/failure.json", text);
+}
+
+int origin_of(const failure::Verdict& verdict) {
+  if (verdict.origin == "infra") return HW_ORIGIN_INFRA;
+  if (verdict.origin == "user") return HW_ORIGIN_USER;
+  if (verdict.origin == "preemption") return HW_ORIGIN_PREEMPTION;
+  return HW_ORIGIN_UNKNOWN;
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,134 @@
+#include "agent/stacks.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+
+#include "agent/spawn.h"
+#include "base/clock.h"
+#include "base/file.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr std::int64_t kTakeMaxNs = 20'000'000'000;
+constexpr std::int64_t kAnswerNs = 2'000'000'000;  // for faulthandler to have written
+constexpr int kPollMs = 20;
+
+bool is_executable(const std::string& path) {
+  return !path.empty() && ::access(path.c_str(), X_OK) == 0;
+}
+
+std::string find_py_spy(const std::string& python, const Environment& environment) {
+  const std::size_t slash = python.rfind('/');
+  if (slash != std::string::npos) {
+    std::string beside = python.substr(0, slash) + "/py-spy";
+    if (is_executable(beside)) return beside;
+  }
+  return find_program("py-spy", environment);
+}
+
+bool has_content(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && info.st_size > 0;
+}
+
+// py-spy into the file; 0: could not be started.
+pid_t start_py_spy(const std::string& program, pid_t pid, const std::string& path, bool native) {
+  std::vector<std::string> words = {program, "dump", "--pid", fmt::to_string(pid)};
+  if (native) words.emplace_back("--native");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, path.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = 0;
+  const int error =
+      ::posix_spawn(&child, program.c_str(), &actions, &attributes, argv.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return error == 0 ? child : 0;
+}
+
+// Waits for all, kills who is late.
+void collect(std::vector<pid_t> children) {
+  const std::int64_t until_ns = base::monotonic_ns() + kTakeMaxNs;
+  while (true) {
+    std::erase_if(children, [](pid_t child) {
+      return child == 0 || ::waitpid(child, nullptr, WNOHANG) != 0;
+    });
+    if (children.empty()) return;
+    if (base::monotonic_ns() > until_ns) break;
+    ::poll(nullptr, 0, kPollMs);
+  }
+  for (const pid_t child : children) {
+    ::kill(child, SIGKILL);
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+}  // namespace
+
+int stacks_signal() {
+  return SIGRTMIN + 10;
+}
+
+std::string stacks_path(const std::string& attempt_dir, int rank) {
+  return fmt::format("{}/stacks-{}.txt", attempt_dir, rank);
+}
+
+void remove_empty_stacks(const std::string& attempt_dir, int ranks) {
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string path = stacks_path(attempt_dir, rank);
+    if (!has_content(path)) ::unlink(path.c_str());
+  }
+}
+
+void take_stacks(const std::vector<StackRequest>& ranks, const std::string& attempt_dir,
+                 const std::string& python, const Environment& environment) {
+  const std::string py_spy = find_py_spy(python, environment);
+  // Native frames need debug help that a stripped system may not give: then Python's alone.
+  for (const bool native : {true, false}) {
+    if (py_spy.empty()) break;
+    std::vector<pid_t> children;
+    for (const StackRequest& rank : ranks) {
+      const std::string path = stacks_path(attempt_dir, rank.rank);
+      if (!has_content(path)) children.push_back(start_py_spy(py_spy, rank.pid, path, native));
+    }
+    collect(std::move(children));
+  }
+  std::vector<std::string> awaited;
+  for (const StackRequest& rank : ranks) {
+    std::string path = stacks_path(attempt_dir, rank.rank);
+    if (!rank.hooked || has_content(path)) continue;
+    ::kill(rank.pid, stacks_signal());
+    awaited.push_back(std::move(path));
+  }
+  const std::int64_t until_ns = base::monotonic_ns() + kAnswerNs;
+  while (!std::all_of(awaited.begin(), awaited.end(), has_content)) {
+    if (base::monotonic_ns() > until_ns) return;
+    ::poll(nullptr, 0, kPollMs);
+  }
+  if (!awaited.empty()) ::poll(nullptr, 0, kPollMs);  // the first line is there: now the rest
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,65 @@
+// The Supervisor's look at the ranks' progress, and what it does when there is none.
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "agent/stacks.h"
+#include "agent/supervisor.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "headway/headway.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr std::size_t kStackBytesMax = 4 << 20;
+
+}  // namespace
+
+void Supervisor::watch_for_hang() {
+  if (plan_.progress == nullptr || !hang_watch_.on() || policy_.tearing_down() || any_pending()) {
+    return;
+  }
+  const std::int64_t now_ns = base::monotonic_ns();
+  if (now_ns < next_look_ns_) return;
+  next_look_ns_ = now_ns + hang_watch_.period_ns();
+  plan_.progress->look();
+  if (const auto hang = hang_watch_.look(plan_.progress->ranks(), now_ns)) end_hang(*hang);
+}
+
+// Stacks first, from everybody: afterwards nobody is left to ask.
+void Supervisor::end_hang(const HangWatch::Hang& hang) {
+  const std::vector<RankState>& states = plan_.progress->ranks();
+  const std::int64_t since_ns = base::monotonic_ns() - hang.silent_ns;
+  const double silent_s = static_cast<double>(hang.silent_ns) / 1e9;
+  console_.note(fmt::format("no progress for {:.0f} s (limit {:.0f} s); taking stacks", silent_s,
+                            static_cast<double>(hang.limit_ns) / 1e9));
+  std::vector<StackRequest> requests;
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    if (!ranks_[i].running) continue;
+    requests.push_back({static_cast<int>(i), ranks_[i].child.pid, states[i].reports});
+  }
+  const SpawnPlan process = plan_.process(0);
+  take_stacks(requests, plan_.dir, process.argv.front(), process.environment);
+  std::vector<std::vector<Frame>> stacks(ranks_.size());
+  for (const StackRequest& request : requests) {
+    const auto text = base::read_file(stacks_path(plan_.dir, request.rank), kStackBytesMax);
+    if (text.ok()) stacks[static_cast<std::size_t>(request.rank)] = main_thread(text.value());
+  }
+  const std::size_t laggard = find_laggard(states, stacks);
+  if (!ranks_[laggard].running) return;
+  const std::string place = place_of(stacks[laggard]);
+  const std::string step =
+      states[laggard].step ? fmt::format("after step {}", *states[laggard].step) : "before a step";
+  hang_ = Remains::Hang{static_cast<int>(laggard),
+                        fmt::format("no progress for {:.0f} s, rank {} stands {}{}", silent_s,
+                                    laggard, step, place.empty() ? "" : " in " + place)};
+  const std::int64_t now_ns = base::monotonic_ns();
+  plan_.before_mark();
+  journal_.hang(static_cast<std::uint32_t>(laggard), since_ns);
+  failure_recorded_ = true;
+  journal_.failure(static_cast<std::uint32_t>(laggard), RankEnd{0, SIGTERM}, HW_ORIGIN_UNKNOWN);
+  send_to_live(policy_.on_hang(static_cast<int>(laggard), now_ns));
+}
+
+}  // namespace headway::agent
