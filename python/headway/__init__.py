@@ -17,6 +17,7 @@ from headway._api import (
     mark,
     phase,
     restore,
+    should_stop,
     stats,
     steps,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "mark",
     "phase",
     "restore",
+    "should_stop",
     "stats",
     "steps",
 ]

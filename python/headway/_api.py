@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -150,6 +151,33 @@ def restore(step: int, data: int | None = None, tier: str = "disk") -> None:
 def attr(key: str, value: object) -> None:
     """A property of the job or attempt, for roll-ups: family, team, revision…"""
     core.attr(str(key), str(value))
+
+
+def should_stop(step: int | None = None) -> bool:
+    """True when the job was asked to stop (a preemption, a node that is drained, SIGTERM): save and
+    end. Ask after every step, on every rank: all get their True after the same step, so a
+    checkpoint of that step is whole. From the first question on SIGTERM no longer kills this
+    process; `headway run` gives it the time to get there.
+
+    `step` counts up by one on all ranks alike; without it the position that is recorded serves.
+    Outside of `headway run` always False."""
+    global _asked
+    if not _asked:
+        _asked = True
+        _survive_sigterm()
+    return bool(core.should_stop(run.step if step is None else step))
+
+
+_asked = False
+
+
+def _survive_sigterm() -> None:
+    """A scheduler may send it to every process. A handler of the script's own stays."""
+    try:
+        if "HEADWAY_BOARD" in os.environ and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, lambda *_: None)
+    except ValueError:
+        pass  # not the main thread: only it may say so
 
 
 def stats() -> dict[str, Any]:

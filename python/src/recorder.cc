@@ -102,6 +102,16 @@ PyObject* mark_end(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+PyObject* should_stop(PyObject*, PyObject* step_object) {
+  const long long step = PyLong_AsLongLong(step_object);
+  if (step == -1 && PyErr_Occurred() != nullptr) return nullptr;
+  int stop = 0;
+  Py_BEGIN_ALLOW_THREADS;  // it may wait for other ranks
+  stop = hw_should_stop(step);
+  Py_END_ALLOW_THREADS;
+  return PyBool_FromLong(stop);
+}
+
 PyObject* device_done(PyObject*, Args args, Py_ssize_t count) {
   std::uint64_t ticks = 0;
   if (!arity("device_done", count, 2) || !to_ticks(args[1], ticks)) return nullptr;
@@ -247,6 +257,7 @@ PyMethodDef kFunctions[] = {
     {"mark", mark, METH_O, "mark(mark)"},
     {"mark_at", as_method(at<hw_mark_at>), METH_FASTCALL, "mark_at(mark, ticks)"},
     {"mark_end", mark_end, METH_VARARGS, "mark_end(mark, exit_code, signal, origin, rank, reason)"},
+    {"should_stop", should_stop, METH_O, "should_stop(step) -> bool"},
     {"device_done", as_method(device_done), METH_FASTCALL, "device_done(step, ticks)"},
     {"now", now, METH_NOARGS, "Ticks of the journal's clock."},
     {"ticks_from_monotonic_ns", ticks_from_monotonic_ns, METH_O, "ticks of a CLOCK_MONOTONIC ns"},

@@ -10,6 +10,7 @@
 #include "agent/journal.h"
 #include "agent/options.h"
 #include "agent/port.h"
+#include "record/board.h"
 
 namespace headway::agent {
 
@@ -18,6 +19,7 @@ struct AttemptContext {
   std::string dir;   // empty: nothing is kept
   std::optional<Measurement> measurement;
   ReservedPort port;
+  record::Board board;  // invalid: none could be made
 };
 
 // Attributes, then the marks up to launcher_start. `began_monotonic_ns`: when this launch began.

@@ -10,7 +10,7 @@ namespace {
 // Left over from a run around this one; they would name the wrong job.
 constexpr std::string_view kInherited[] = {"HEADWAY_DIR",      "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
                                            "HEADWAY_ANCHOR",   "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
-                                           "HEADWAY_RESTARTS", "HEADWAY_RUN"};
+                                           "HEADWAY_RESTARTS", "HEADWAY_RUN",    "HEADWAY_BOARD"};
 
 // Of add_rank_contract() and add_measurement(): what differs between ranks or between starts.
 constexpr std::string_view kIdentity[] = {"RANK",
@@ -26,6 +26,7 @@ constexpr std::string_view kIdentity[] = {"RANK",
                                           "TORCHELASTIC_RESTART_COUNT",
                                           "TORCHELASTIC_ERROR_FILE",
                                           "HEADWAY_ATTEMPT",
+                                          "HEADWAY_BOARD",
                                           "HEADWAY_RANK_PID",
                                           "HEADWAY_RESTARTS"};
 

@@ -62,6 +62,8 @@ class AttemptPolicy {
   [[nodiscard]] std::optional<std::int64_t> deadline_ns() const { return deadline_ns_; }
   [[nodiscard]] bool done() const { return live_ == 0; }
   [[nodiscard]] bool alive(int rank) const { return !ended_[static_cast<std::size_t>(rank)]; }
+  // Somebody has asked us to stop, and no rank had failed before.
+  [[nodiscard]] bool stopping() const { return state_ == State::stopping; }
   // Somebody has asked us twice to stop.
   [[nodiscard]] bool hurried() const { return hurried_; }
   // The end came from us, not from the rank.

@@ -82,6 +82,10 @@ std::optional<int> resolve_command(const RunOptions& options, const Environment&
   return std::nullopt;
 }
 
+std::string board_path(const std::string& attempt_dir) {
+  return attempt_dir + "/board";
+}
+
 bool has_terminal() {
   return ::isatty(STDIN_FILENO) == 1 || ::isatty(STDOUT_FILENO) == 1 ||
          ::isatty(STDERR_FILENO) == 1;
@@ -258,11 +262,18 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
                                          attempt.measurement ? &*attempt.measurement : nullptr,
                                          options_.kind != CommandKind::program);
   plan.environment.insert_or_assign(std::string(kRunVariable), run_id_);
+  if (attempt.board.valid()) {
+    plan.environment.insert_or_assign("HEADWAY_BOARD", board_path(attempt.dir));
+  }
   return plan;
 }
 
 Result<AttemptResult> JobRun::run_attempt(int restarts) {
   AttemptContext attempt = open_attempt(restarts);
+  if (attempt.measurement && options_.has_ranks()) {
+    auto board = record::Board::create(board_path(attempt.dir), options_.nproc);
+    if (board.ok()) attempt.board = std::move(*board);
+  }
   progress_.open(attempt.dir, options_.has_ranks() ? options_.nproc : 0);
   if (options_.has_ranks()) {
     Result<ReservedPort> port = reserve_port();
@@ -280,6 +291,7 @@ Result<AttemptResult> JobRun::run_attempt(int restarts) {
   plan.process = [this, &attempt](int rank) { return plan_process(attempt, rank); };
   plan.before_mark = [this] { follow_launcher(); };
   plan.hang = options_.hang;
+  if (attempt.board.valid()) plan.board = &attempt.board;
   if (attempt.measurement && options_.has_ranks()) plan.progress = &progress_;
   plan.started = [this] { aftermath_.when_idle(); };
   if (attempt.measurement && !hook_.empty()) {

@@ -196,16 +196,6 @@ void Supervisor::on_signals() {
   }
 }
 
-void Supervisor::send_to_live(int signal) {
-  if (signal == 0) return;
-  for (const Rank& rank : ranks_) {
-    if (!rank.running) continue;
-    // Unreaped, so the number is still this process's. For the rank alone; what helpers are left
-    // when all have ended is swept.
-    ::kill(rank.child.pid, signal);
-  }
-}
-
 // Ctrl-Z: the ranks' groups are not the terminal's, so they are stopped and continued from here.
 void Supervisor::pass_stop_to_terminal() {
   for (const int signal : {SIGSTOP, SIGCONT}) {

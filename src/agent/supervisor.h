@@ -22,6 +22,7 @@
 #include "agent/spawn.h"
 #include "agent/sweep.h"
 #include "base/status.h"
+#include "record/board.h"
 
 namespace headway::agent {
 
@@ -40,6 +41,7 @@ struct AttemptPlan {
   std::function<void()> server_gone;  // it ended while nobody waited for it
   std::function<void()> started;      // all ranks run: there is time for other things
   RankProgress* progress = nullptr;   // null: nothing is known of the ranks' steps
+  record::Board* board = nullptr;     // on which ranks ask whether to stop; null: none
   HangLimit hang;
 };
 
@@ -102,6 +104,9 @@ class Supervisor {
   void record_notice();
   int origin_of_failure();
   void send_to_live(int signal);
+  [[nodiscard]] int signal_for(int rank, int signal) const;
+  [[nodiscard]] bool asks_to_stop(int rank) const;
+  void agree_on_stop();
   void pass_stop_to_terminal();
   void reap_adopted();
   void read_stream(Rank& rank, Stream& stream, bool until_empty);
@@ -132,6 +137,7 @@ class Supervisor {
   bool failure_recorded_ = false;
   bool server_watched_ = false;
   bool start_noted_ = false;
+  bool stop_agreed_ = false;
   bool started_told_ = false;
   std::int64_t server_deadline_ns_ = 0;  // while ranks are pending
   base::Status start_status_;            // of ranks that fell back to a plain start

@@ -27,12 +27,15 @@ void Supervisor::on_scheduler_signal(int signal) {
     // A second one is the end of the grace time: the scheduler kills when it means to, and somebody
     // may still be saving.
     const int first = told_before ? SIGTERM : policy_.on_signal(SIGTERM, false, now_ns);
+    agree_on_stop();
     if (!they_know) send_to_live(first);
   } else {
     const bool ending = plan_.scheduler->ending();
     if (ending && !told_before) policy_.on_signal(SIGTERM, false, now_ns);
-    for (const Rank& rank : ranks_) {
-      if (!rank.running || they_know) continue;
+    if (ending) agree_on_stop();
+    for (int index = 0; index < plan_.nproc; ++index) {
+      const Rank& rank = ranks_[static_cast<std::size_t>(index)];
+      if (!rank.running || they_know || (ending && asks_to_stop(index))) continue;
       const int adapted = user_signal_for(caught_signals(rank.child.pid), signal, ending);
       if (adapted != 0) ::kill(rank.child.pid, adapted);
     }

@@ -212,6 +212,7 @@ std::string failure_what(const FailureRow& f, const Style& style) {
                                         : "";
   const std::string reason = clean(f.reason, style);
   if (!reason.empty()) what += (what.empty() ? "" : ": ") + reason;
+  if (what.empty() && f.origin == "preemption") return "told to stop, and stopped";
   return what.empty() ? "ended without a word" : what;
 }
 

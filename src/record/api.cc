@@ -6,6 +6,7 @@
 
 #include "event/event.h"
 #include "headway/headway.h"
+#include "record/board.h"
 #include "record/core.h"
 #include "record/recorder.h"
 
@@ -151,6 +152,15 @@ void hw_mark_end(uint16_t mark, int32_t exit_code, int32_t signal, int origin, u
 }
 void hw_hang(uint64_t since_ticks, uint32_t rank) {
   put(EventType::hang, 0, static_cast<std::int64_t>(since_ticks), rank);
+}
+int hw_should_stop(int64_t step) {
+  const KeepErrno keep;
+  try {
+    static record::BoardSeat seat = record::board_from_environment();
+    return seat.board.valid() && seat.board.should_stop(seat.slot, step) ? 1 : 0;
+  } catch (...) {
+    return 0;
+  }
 }
 void hw_device_done(int64_t step, uint64_t ticks) {
   put_at(EventType::device_done, 0, step, 0, ticks);

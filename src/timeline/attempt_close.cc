@@ -34,7 +34,7 @@ std::vector<Segment> AttemptState::rest_of(RankState& r) {
 }
 
 Bucket AttemptState::tail_bucket(Kind kind, const AttemptEnd& end) const {
-  if (end.outcome == Outcome::clean) return shutdown_bucket(kind);
+  if (end.outcome == Outcome::clean || end.orderly) return shutdown_bucket(kind);
   const Bucket train = end.outcome == Outcome::failed ? Bucket::wasted_interrupted_step
                        : out_.steps > 0 && out_.last_data < out_.high_water ? Bucket::wasted_replay
                                                                             : Bucket::effective;

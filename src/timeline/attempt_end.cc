@@ -100,6 +100,7 @@ AttemptEnd judge_end(const Facts& facts, const AttemptOptions& options, std::int
   if (!out.failure && facts.preempt_notice_ns && last_exit != kNoTime && !facts.job_end_ns) {
     out.failure = Failure{last_exit, {}};
     out.failure->info.origin = HW_ORIGIN_PREEMPTION;
+    out.orderly = true;
   }
   if (out.failure) {
     out.outcome = Outcome::failed;

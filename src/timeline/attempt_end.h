@@ -13,6 +13,7 @@ struct AttemptEnd {
   std::optional<Failure> failure;
   std::int64_t work_end_ns = 0;  // the failure, the clean exit, or now
   std::int64_t end_ns = 0;       // the last exit: work_end to here is tear-down
+  bool orderly = false;          // interrupted, but the ranks ended by themselves, with code 0
   bool inferred = false;         // nothing said so; the last event serves
 };
 

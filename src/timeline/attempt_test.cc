@@ -210,6 +210,18 @@ TEST(Attempt, ASlowStepThatEndsAfterTheAlarmWasNoHang) {
   EXPECT_EQ(sums[Bucket::effective], sec(50));
 }
 
+TEST(Attempt, AnOrderlyStopAfterANoticeIsShutdown) {
+  Story s = started();
+  s.step(10, 11, 1).step(11, 12, 2).mark(12, HW_MARK_PREEMPT_NOTICE);
+  s.span(12, 14, HW_PHASE_CHECKPOINT_BLOCKED).exit(15);
+  const JobResult job = s.tell();
+  ASSERT_TRUE(job.attempts.front().failure);
+  EXPECT_EQ(job.attempts.front().failure->info.origin, HW_ORIGIN_PREEMPTION);
+  const Sums sums = job.ledger.total().sums;
+  EXPECT_EQ(sums[Bucket::wasted_interrupted_step], 0);
+  EXPECT_EQ(sums[Bucket::shutdown_final_save] + sums[Bucket::shutdown_other], sec(3));
+}
+
 TEST(Attempt, ARunningJobReachesToNow) {
   Story s = started();
   s.step(10, 11, 1).step(11, 12, 2).begin(12, HW_PHASE_CHECKPOINT_BLOCKED);

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from cluster import Cluster, Job, missing_programs
 
 ROOT = Path(__file__).parents[2]
