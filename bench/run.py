@@ -29,6 +29,7 @@ TARGETS = {
     "attribution_events_per_s": 20e6,
     "window_query_us_300k": 100.0,
     "agent_idle_cpu_pct": 0.5,
+    "classify_mb_per_s": 200.0,
 }
 
 PROGRAMS: list[list[str]] = [
@@ -36,6 +37,7 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/bench_hook.py")],
     [sys.executable, str(ROOT / "bench/attribution_peer.py")],
     [sys.executable, str(ROOT / "bench/bench_recover.py")],
+    [sys.executable, str(ROOT / "bench/classify_peer.py")],
 ]
 
 

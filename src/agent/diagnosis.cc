@@ -65,7 +65,9 @@ void add_error_file(const std::string& attempt_dir, int rank, Evidence& evidence
                       interchange::kErrorFileBytesMax);
   if (!text.ok()) return;
   const auto error = interchange::parse_torchrun_error(text.value());
-  if (error.ok()) evidence.error_files.push_back({rank, 0, error.value().reason});
+  if (!error.ok()) return;
+  const double time_s = static_cast<double>(error.value().t_ns.value_or(0)) / 1e9;
+  evidence.error_files.push_back({rank, time_s, error.value().reason});
 }
 
 void Diagnosis::prepare() {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "cli/verb.h"
 #include "cli/why_logs.h"
 #include "failure/classify.h"
+#include "failure/redact.h"
 #include "failure/verdict_json.h"
 #include "interchange/job_input.h"
 
@@ -28,6 +30,7 @@ namespace {
 using base::Result;
 using base::Status;
 using failure::Evidence;
+using failure::TailLines;
 using failure::Verdict;
 
 constexpr std::size_t rules_bytes_max = 4 << 20;
@@ -66,7 +69,9 @@ Result<Question> from_logs(const std::vector<std::string>& paths) {
     int rank = rank_of_file(path);
     // One log is one rank's, unless its lines say otherwise.
     if (rank == failure::kNoRank && paths.size() == 1) rank = 0;
-    if (Status s = read_log(path, rank, question.evidence.lines); !s.ok()) return s;
+    auto text = read_end(path, log_bytes_max);
+    if (!text.ok()) return text.status();
+    question.evidence.logs.push_back({rank, std::move(*text), true});
   }
   return question;
 }
@@ -102,25 +107,25 @@ Result<Question> from_job(const Options& options) {
       {rank, row.signal == 0 && row.exit_code == 0 ? 1 : row.exit_code, row.signal});
   const std::string job_folder = folder_of_job(place_of(name, options.load.root), streams->job);
   const std::string folder = fmt::format("{}/{}", job_folder, row.attempt);
-  // Who failed first comes first: between files there is no other order.
-  const std::string log = base::rank_log_path(folder, static_cast<std::uint32_t>(rank));
-  for (const std::string& path : {log + ".1", log}) {
-    if (::access(path.c_str(), R_OK) != 0) continue;
-    if (Status s = read_log(path, rank, evidence.lines); !s.ok()) return s;
-  }
-  agent::add_error_file(folder, rank, evidence);
+  evidence.logs = read_rank_logs(folder, rank);
+  std::set<int> ranks = {rank};
+  for (const failure::Log& log : evidence.logs) ranks.insert(log.rank);
+  for (const int each : ranks) agent::add_error_file(folder, each, evidence);
   if (!row.reason.empty()) evidence.lines.push_back({rank, row.reason});
   if (row.origin == "preemption") evidence.scheduler.emplace_back("state=PREEMPTED");
   return question;
 }
 
-std::string to_json(const Question& question, const Verdict& v) {
+std::string to_json(const Question& question, const Verdict& v, const TailLines& tail) {
   nlohmann::ordered_json out = {{"about", question.about}};
   out.update(failure::verdict_json(v));
+  out["tail"] = {
+      {"lines", tail.lines}, {"cut_lines", tail.cut_lines}, {"cut_bytes", tail.cut_bytes}};
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-std::string to_text(const Question& question, const Verdict& v, const Style& style) {
+std::string to_text(const Question& question, const Verdict& v, const TailLines& tail,
+                    const Style& style) {
   Page page(style);
   page.add(Line().add(clean(question.about, style)).add(": ").add(v.category, Ink::strong));
   if (v.category == "none") {
@@ -140,6 +145,10 @@ std::string to_text(const Question& question, const Verdict& v, const Style& sty
   row("retry", v.retryable ? v.elsewhere ? "yes, on another node" : "yes" : "no");
   row("proof", clean(v.proof, style));
   row("next", clean(v.next, style));
+  if (tail.lines.empty()) return page.text();
+  page.blank();
+  page.add("  the last it wrote" + (tail.note().empty() ? "" : "; " + tail.note()), Ink::dim);
+  for (const std::string& line : tail.lines) page.add("    " + clean(line, style));
   return page.text();
 }
 
@@ -156,9 +165,12 @@ int execute(const Options& options) {
   if (question->failed) {
     verdict = failure::Classifier(std::move(*rules)).classify(question->evidence);
   }
+  // What is shown may be pasted into a chat: no secrets of a log leave it this way.
+  verdict.proof = failure::redact_line(verdict.proof);
+  const TailLines tail = question->failed ? tail_of(question->evidence, verdict.rank) : TailLines();
   const Style style = choose_style(probe_output(STDOUT_FILENO), ColorWhen::automatic, {});
   const std::string text =
-      options.json ? to_json(*question, verdict) : to_text(*question, verdict, style);
+      options.json ? to_json(*question, verdict, tail) : to_text(*question, verdict, tail, style);
   std::fputs(text.c_str(), stdout);
   return std::fflush(stdout) == 0 ? kExitOk : fail(Status::io("why: standard output is gone"));
 }
@@ -181,7 +193,12 @@ void add_why(CLI::App& app, int& exit_code) {
       "  headway why nightly\n"
       "  headway why --log slurm-4242.out\n"
       "  headway why --log rank-0.log --log rank-1.log --json");
-  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+  verb->callback([options, verb, &exit_code] {
+    // An unset variable of a script must not mean "the most recent job".
+    const bool empty = verb->count("job") > 0 && options->input.empty();
+    exit_code =
+        empty ? fail(Status::invalid("why: the name of the job is empty")) : execute(*options);
+  });
 }
 
 }  // namespace headway::cli

@@ -47,7 +47,7 @@ std::string exit_text(const RankExit& exit) {
 class Case {
  public:
   Case(const Evidence& evidence, const Rules& rules, const Scanner& scanner)
-      : evidence_(evidence), rules_(rules), lines_(lines_in_order(evidence)) {
+      : evidence_(evidence), rules_(rules) {
     for (std::size_t i = 0; i < evidence.exits.size(); ++i) {
       const RankExit& exit = evidence.exits[i];
       order_[exit.rank] = i;
@@ -65,7 +65,7 @@ class Case {
       }
     }
     succeeded_ = !exits_.empty() && failed_.empty() && scheduler_.empty();
-    if (!succeeded_) weigh(gather_hits(lines_, rules, scanner));
+    if (!succeeded_) weigh(gather_hits(evidence, rules, scanner));
   }
 
   [[nodiscard]] Verdict judge() const {
@@ -294,12 +294,17 @@ class Case {
     std::map<int, std::pair<long long, long long>> work;
     std::set<int> known;
     for (const auto& [rank, exit] : exits_) known.insert(rank);
-    for (const OutputLine& line : evidence_.lines) {
-      if (line.rank == kNoRank) continue;
-      known.insert(line.rank);
+    int rank_before = kNoRank;
+    each_line(evidence_, true, [&](const LineView& line) {
+      if (line.rank == kNoRank) return;
+      if (line.rank != rank_before) known.insert(line.rank);
+      rank_before = line.rank;
+      if (line.text.find("last enqueued") == std::string_view::npos) return;
       std::pair<long long, long long> at;
-      if (re2::RE2::PartialMatch(line.text, kWork, &at.first, &at.second)) work[line.rank] = at;
-    }
+      if (re2::RE2::PartialMatch(piece_of(line.text), kWork, &at.first, &at.second)) {
+        work[line.rank] = at;
+      }
+    });
     const auto only_one_without = [&](const auto& ranks) {
       std::vector<int> rest;
       for (const int rank : known) {
@@ -336,7 +341,6 @@ class Case {
 
   const Evidence& evidence_;
   const Rules& rules_;
-  const std::vector<OutputLine> lines_;
   bool succeeded_ = false;
   std::map<int, std::size_t> order_;
   std::map<int, const RankExit*> exits_;

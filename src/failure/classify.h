@@ -30,6 +30,10 @@ class Classifier {
   Classifier& operator=(const Classifier&) = delete;
 
   [[nodiscard]] Verdict classify(const Evidence& evidence) const;
+  // Does a rule look for such a line in the kernel's log?
+  [[nodiscard]] bool knows_kernel_line(std::string_view line) const {
+    return scanner_.best(line, where_kernel) != nullptr;
+  }
 
  private:
   const Rules rules_;

@@ -62,6 +62,45 @@ def test_a_job(tmp_path: Path) -> None:
     assert "it did not fail" in headway("why", "fine", folder=tmp_path).stdout
 
 
+def test_all_ranks_are_heard_and_the_last_lines_shown(tmp_path: Path) -> None:
+    # Rank 0 ends first, but only because of rank 1, which says why and stays.
+    (tmp_path / "train.py").write_text(
+        "import os, sys, time\n"
+        "rank = int(os.environ['RANK'])\n"
+        "for i in range(40): print('line', i)\n"
+        "if rank == 0:\n"
+        "    while not os.path.exists('said'): time.sleep(0.01)\n"
+        "    print('RuntimeError: Connection closed by peer [10.0.0.2]:5000', file=sys.stderr)\n"
+        "    sys.exit(1)\n"
+        "print('db_password=' + 'fake', flush=True)\n"
+        "print('OSError: [Errno 28] No space left on device', file=sys.stderr, flush=True)\n"
+        "open('said', 'w').close()\n"
+        "time.sleep(60)\n"
+    )
+    run = headway(
+        *["run", "--job", "j", "--nproc", "2", "--python", sys.executable, "train.py"],
+        folder=tmp_path,
+    )
+    assert run.returncode != 0, run.stderr
+    verdict = json.loads(headway("why", "j", "--json", folder=tmp_path).stdout)
+    assert (verdict["category"], verdict["rank"]) == ("disk_full", 1)
+    tail = verdict["tail"]
+    assert len(tail["lines"]) == 12 and tail["cut_lines"] == 30 and tail["cut_bytes"] > 100
+    assert "db_password=[redacted:password]" in tail["lines"]
+    text = headway("why", "j", folder=tmp_path).stdout
+    assert "the last it wrote; 30 lines" in text and "    line 39\n" in text
+    assert "=fake" not in text + json.dumps(verdict)
+
+
+def test_secrets_of_a_log_are_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(
+        "ValueError: bad header Authorization: Bearer fake0fake1fake2\n"
+    )
+    for options in ([], ["--json"]):
+        done = headway("why", "--log", "a.log", *options, folder=tmp_path)
+        assert "fake0" not in done.stdout and "Bearer [redacted:authorization]" in done.stdout
+
+
 def test_rules_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text("flux below 88\n")
     (tmp_path / "mine.toml").write_text(RULE)
@@ -75,6 +114,6 @@ def test_rules_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_bad_input_is_one_line(tmp_path: Path) -> None:
-    for arguments in (["--log", "none.log"], ["nojob"], ["j", "--log", "x"], []):
+    for arguments in (["--log", "none.log"], ["nojob"], ["j", "--log", "x"], [""], []):
         done = headway("why", *arguments, folder=tmp_path)
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done.stderr
