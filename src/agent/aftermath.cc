@@ -57,14 +57,14 @@ RestartDecision Aftermath::consider(AttemptResult&& result, const RankProgress& 
   }
   const RestartDecision decision =
       policy_.on_failure(verdict, progressed(progress, lasted_ns), base::monotonic_ns());
-  pending_ = Pending{std::move(result.remains), verdict, decision_text(decision), base::real_ns()};
+  pending_ = Pending{std::move(result.remains),
+                     {verdict, decision_text(decision), diagnosis_.kernel(), base::real_ns()}};
   return decision;
 }
 
 void Aftermath::when_idle() {
   if (pending_) {
-    const base::Status ignored = write_failure_file(pending_->remains, pending_->verdict,
-                                                    pending_->decision, pending_->real_ns);
+    const base::Status ignored = write_failure_file(pending_->remains, pending_->record);
     (void)ignored;  // the journal has the verdict; a full disk must not stop a job
     pending_.reset();
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/diagnosis.h"
+#include "agent/failure_file.h"
 #include "agent/journal.h"
 #include "agent/options.h"
 #include "agent/rank_progress.h"
@@ -19,6 +20,7 @@ class Aftermath {
  public:
   explicit Aftermath(const RunOptions& options);
 
+  void begin_attempt() { diagnosis_.begin_attempt(); }
   // Records the verdict in the attempt's journal. `lasted_ns`: the attempt's length.
   RestartDecision consider(AttemptResult&& result, const RankProgress& progress,
                            std::int64_t lasted_ns, AgentJournal& journal);
@@ -32,9 +34,7 @@ class Aftermath {
  private:
   struct Pending {
     Remains remains;
-    failure::Verdict verdict;
-    std::string decision;
-    std::int64_t real_ns = 0;
+    FailureRecord record;
   };
   bool progressed(const RankProgress& progress, std::int64_t lasted_ns);
 

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/file.h"
 #include "base/job_path.h"
-#include "failure/redact.h"
-#include "failure/verdict_json.h"
 #include "headway/headway.h"
 #include "interchange/torchrun_error.h"
 
@@ -20,11 +17,6 @@ namespace {
 using failure::Evidence;
 
 constexpr double kHangConfidence = 0.8;  // a step may last longer than any before
-
-// Whom we ended ourselves, after the first had failed, has nothing to say by its end.
-bool ended_by_us(const EndedRank& ended) {
-  return ended.in_tear_down && (ended.end.signal == SIGTERM || ended.end.signal == SIGKILL);
-}
 
 // Who failed first comes first: between the outputs of ranks there is no other order.
 std::vector<const Remains::Rank*> in_order_of_end(const Remains& remains) {
@@ -52,12 +44,15 @@ Evidence gather(const Remains& remains) {
     }
     if (!remains.dir.empty()) add_error_file(remains.dir, rank->rank, evidence);
   }
-  evidence.kernel = remains.kernel;
-  evidence.scheduler = remains.scheduler;
   return evidence;
 }
 
 }  // namespace
+
+// Whom we ended ourselves, after the first had failed, has nothing to say by its end.
+bool ended_by_us(const EndedRank& ended) {
+  return ended.in_tear_down && (ended.end.signal == SIGTERM || ended.end.signal == SIGKILL);
+}
 
 void add_error_file(const std::string& attempt_dir, int rank, Evidence& evidence) {
   const auto text =
@@ -78,6 +73,7 @@ void Diagnosis::prepare() {
 }
 
 failure::Verdict Diagnosis::judge(const Remains& remains) {
+  kernel_.clear();
   if (remains.hang) {
     failure::Verdict hang;
     hang.category = "hang";
@@ -92,38 +88,10 @@ failure::Verdict Diagnosis::judge(const Remains& remains) {
     return hang;
   }
   prepare();
-  return classifier_->classify(gather(remains));
-}
-
-base::Status write_failure_file(const Remains& remains, const failure::Verdict& verdict,
-                                const std::string& decision, std::int64_t real_ns) {
-  if (remains.dir.empty()) return {};
-  using Json = nlohmann::ordered_json;
-  Json file = {{"version", 1},
-               {"time_ns", real_ns},
-               {"verdict", failure::verdict_json(verdict)},
-               {"decision", decision},
-               {"ranks", Json::array()}};
-  file["verdict"]["proof"] = failure::redact_line(verdict.proof);
-  for (const EndedRank& ended : remains.ends) {
-    Json rank = {{"rank", ended.rank},
-                 {"exit_code", ended.end.exit_code},
-                 {"signal", ended.end.signal},
-                 {"ended_by_us", ended_by_us(ended)},
-                 {"tail", Json::array()}};
-    for (const Remains::Rank& kept : remains.ranks) {
-      if (kept.rank != ended.rank) continue;
-      const failure::TailLines tail = kept.tail.lines();
-      const std::size_t shown =
-          std::min<std::size_t>(tail.lines.size(), Diagnosis::shown_lines_max);
-      for (std::size_t i = tail.lines.size() - shown; i < tail.lines.size(); ++i) {
-        rank["tail"].push_back(tail.lines[i]);
-      }
-    }
-    file["ranks"].push_back(std::move(rank));
-  }
-  const std::string text = file.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  return base::write_file_atomic(remains.dir + "/failure.json", text);
+  Evidence evidence = gather(remains);
+  kernel_ = machine_.collect(*classifier_);
+  evidence.kernel = kernel_;
+  return classifier_->classify(evidence);
 }
 
 int origin_of(const failure::Verdict& verdict) {

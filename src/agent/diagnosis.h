@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/machine_evidence.h"
 #include "agent/policy.h"
 #include "base/status.h"
 #include "failure/classify.h"
@@ -28,8 +29,6 @@ struct Remains {
   std::string dir;          // the attempt's folder; empty: none
   std::vector<Rank> ranks;  // of this agent
   std::vector<EndedRank> ends;
-  std::vector<std::string> kernel;
-  std::vector<std::string> scheduler;
   struct Hang {
     int rank = 0;      // that the others wait for
     std::string text;  // for how long, and where it stands
@@ -39,23 +38,25 @@ struct Remains {
 
 class Diagnosis {
  public:
-  static constexpr int shown_lines_max = 40;  // of each rank's output, in failure.json
-
   // Compiles the rules, some milliseconds; done when there is time, not when a rank has died.
   void prepare();
+  // An attempt is about to start: what the machine says from here on may be of it.
+  void begin_attempt() { machine_.begin(); }
   [[nodiscard]] failure::Verdict judge(const Remains& remains);
+  // What the kernel had said, when it judged last.
+  [[nodiscard]] const std::vector<std::string>& kernel() const { return kernel_; }
 
  private:
+  MachineEvidence machine_;
+  std::vector<std::string> kernel_;
   std::unique_ptr<failure::Classifier> classifier_;
 };
 
 // What torch's error handler, or our hook, has written of a rank's exception, if anything.
 void add_error_file(const std::string& attempt_dir, int rank, failure::Evidence& evidence);
 
-// <attempt>/failure.json: the verdict, what was done about it, how ranks ended and their last
-// lines, without secrets. docs/formats/failure.md.
-base::Status write_failure_file(const Remains& remains, const failure::Verdict& verdict,
-                                const std::string& decision, std::int64_t real_ns);
+// Whom we ended ourselves, after the first had failed, has nothing to say by its end.
+[[nodiscard]] bool ended_by_us(const EndedRank& ended);
 
 // hw_origin of a verdict.
 [[nodiscard]] int origin_of(const failure::Verdict& verdict);

@@ -271,6 +271,7 @@ SpawnPlan JobRun::plan_process(const AttemptContext& attempt, int rank) const {
 
 Result<AttemptResult> JobRun::run_attempt(int restarts) {
   AttemptContext attempt = open_attempt(restarts);
+  aftermath_.begin_attempt();
   if (attempt.measurement && options_.has_ranks()) {
     auto board = record::Board::create(board_path(attempt.dir), options_.nproc);
     if (board.ok()) attempt.board = std::move(*board);

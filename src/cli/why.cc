@@ -5,11 +5,13 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "agent/diagnosis.h"
+#include "agent/failure_file.h"
 #include "base/file.h"
 #include "base/job_path.h"
 #include "cli/human.h"
@@ -48,6 +50,7 @@ struct Question {
   std::string about;
   Evidence evidence;
   bool failed = true;
+  std::optional<Verdict> judged;  // by the agent, from what no log shows
 };
 
 Result<failure::Rules> load_rules(const std::string& own) {
@@ -111,7 +114,13 @@ Result<Question> from_job(const Options& options) {
   std::set<int> ranks = {rank};
   for (const failure::Log& log : evidence.logs) ranks.insert(log.rank);
   for (const int each : ranks) agent::add_error_file(folder, each, evidence);
-  if (!row.reason.empty()) evidence.lines.push_back({rank, row.reason});
+  if (const auto facts = agent::read_failure_file(folder)) {
+    evidence.exits = facts->exits;
+    evidence.kernel = facts->kernel;
+    question.judged = facts->hang;
+  } else if (!row.reason.empty()) {
+    evidence.lines.push_back({rank, row.reason});
+  }
   if (row.origin == "preemption") evidence.scheduler.emplace_back("state=PREEMPTED");
   return question;
 }
@@ -162,7 +171,9 @@ int execute(const Options& options) {
   if (!question.ok()) return fail(question.status());
   Verdict verdict;
   verdict.category = verdict.origin = "none";
-  if (question->failed) {
+  if (question->judged) {
+    verdict = *question->judged;
+  } else if (question->failed) {
     verdict = failure::Classifier(std::move(*rules)).classify(question->evidence);
   }
   // What is shown may be pasted into a chat: no secrets of a log leave it this way.
