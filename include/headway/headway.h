@@ -141,8 +141,9 @@ HW_API void hw_mark_end(uint16_t mark, int32_t exit_code, int32_t signal, int or
 /* From the launcher only: no progress since `since_ticks`. */
 HW_API void hw_hang(uint64_t since_ticks, uint32_t rank);
 /* Shall this rank save and end, because its launcher was asked to stop? To be called on every rank
- * after every step; then all ranks get their 1 after the same one. Waits a moment while that step is
- * being agreed on; otherwise two memory accesses. 0 outside `headway run`. Not of the hot path. */
+ * after every step; then all ranks get their 1 after the same one. Waits a moment while that step
+ * is being agreed on; otherwise two memory accesses. 0 outside `headway run`. Not of the hot path.
+ */
 HW_API int hw_should_stop(int64_t step);
 /* The accelerator finished `step` at `ticks`; learnt later by a query, never by a wait. */
 HW_API void hw_device_done(int64_t step, uint64_t ticks);
