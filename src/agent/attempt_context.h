@@ -17,7 +17,8 @@ struct AttemptContext {
   int restarts = 0;  // before this one, in this invocation
   std::string dir;   // empty: nothing is kept
   std::optional<Measurement> measurement;
-  ReservedPort port;
+  GroupPlace place;
+  ReservedPort port;  // of a single machine
 };
 
 // Attributes, then the marks up to launcher_start. `began_monotonic_ns`: when this launch began.

@@ -7,13 +7,13 @@ namespace {
 
 RankIdentity identity(int rank, int nproc) {
   RankIdentity id;
-  id.rank = rank;
+  id.local_rank = rank;
   id.nproc = nproc;
   id.restart_count = 1;
   id.restarts_max = 3;
   id.run_id = "job";
-  id.master_addr = "127.0.0.1";
-  id.master_port = 29500;
+  id.place.world_size = nproc;
+  id.place.master_port = 29500;
   id.error_file = "/e/error-1.json";
   return id;
 }

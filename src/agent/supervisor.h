@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/companion.h"
 #include "agent/console.h"
 #include "agent/diagnosis.h"
 #include "agent/fork_server.h"
@@ -39,10 +40,13 @@ struct AttemptPlan {
   std::string plain_reason;           // why there is none, if somebody might miss it
   std::function<void()> server_gone;  // it ended while nobody waited for it
   std::function<void()> started;      // all ranks run: there is time for other things
+  int first_rank = 0;                 // of the job, on this machine
+  Companion* companion = nullptr;     // null: this machine is all there is
   RankProgress* progress = nullptr;   // null: nothing is known of the ranks' steps
   HangLimit hang;
 };
 
+// Ranks in it are the job's, not this machine's.
 struct AttemptResult {
   Outcome outcome;
   Remains remains;  // for whoever asks why
@@ -60,7 +64,15 @@ class Supervisor {
 
  private:
   // What an epoll event is about.
-  enum class Watch : std::uint32_t { signals, rank_end, rank_out, rank_err, sink, server };
+  enum class Watch : std::uint32_t {
+    signals,
+    rank_end,
+    rank_out,
+    rank_err,
+    sink,
+    server,
+    companion
+  };
   struct Stream {
     base::UniqueFd fd;
     LineCutter cutter;
@@ -91,6 +103,8 @@ class Supervisor {
   void begin_rank(int index, Child child);
   void note_start(const std::string& how);
   AttemptResult result();
+  void serve_companion();
+  void end_unstarted();
   void serve_once();
   void on_rank_ready(int index);
   void end_rank(int index, const RankEnd& end);
