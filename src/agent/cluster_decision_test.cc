@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/options.h"
+
 namespace headway::agent {
 namespace {
 

@@ -64,13 +64,13 @@ base::Result<std::unique_ptr<ClusterSeat>> ClusterSeat::open(const NodePlan& pla
   seat->poll_ = base::UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   const Endpoint& place = plan.meeting_place;
   // Where the address is not ours (a name of a service), we reach ourselves in a shorter way.
-  std::string host = place.host;
+  const std::string host =
+      plan.coordinates && !plan.owns_address ? std::string("127.0.0.1") : place.host;
   if (plan.coordinates) {
     auto coordinator =
         cluster::Coordinator::create(coordinator_config(plan, memory), "", place.port);
     if (!coordinator.ok()) return coordinator.status();
     seat->coordinator_ = std::move(*coordinator);
-    if (!plan.owns_address) host = "127.0.0.1";
   }
   auto member =
       cluster::Member::create(member_config(plan, memory), host, place.port, reserved_port);

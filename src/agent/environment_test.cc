@@ -62,6 +62,20 @@ TEST(ProcessEnvironment, TheUsersOwnChoicesStay) {
   EXPECT_EQ(env.at("PYTHONPATH"), "/p/headway/_hook:/p:/mine");
 }
 
+TEST(ProcessEnvironment, ARankOfAnotherNode) {
+  RankIdentity id = identity(1, 2);
+  id.place = {2, 3, 4, 6, "10.0.0.1", 29500};
+  const Environment env = process_environment({}, &id, nullptr, true);
+  EXPECT_EQ(env.at("RANK"), "5");
+  EXPECT_EQ(env.at("LOCAL_RANK"), "1");
+  EXPECT_EQ(env.at("ROLE_RANK"), "5");
+  EXPECT_EQ(env.at("GROUP_RANK"), "2");
+  EXPECT_EQ(env.at("WORLD_SIZE"), "6");
+  EXPECT_EQ(env.at("LOCAL_WORLD_SIZE"), "2");
+  EXPECT_EQ(env.at("GROUP_WORLD_SIZE"), "3");
+  EXPECT_EQ(env.at("MASTER_ADDR"), "10.0.0.1");
+}
+
 TEST(ProcessEnvironment, OneRankKeepsItsThreads) {
   const RankIdentity id = identity(0, 1);
   EXPECT_EQ(find_variable(process_environment({}, &id, nullptr, true), "OMP_NUM_THREADS"), nullptr);

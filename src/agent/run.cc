@@ -157,7 +157,9 @@ int run_here(const RunOptions& options, Environment environment, std::vector<std
 // Every start of a pod is a new allocation of one job, which has one name.
 int run_in_pod(RunOptions options, const PodInfo& pod, Environment environment,
                std::vector<std::string> argv, std::int64_t began_monotonic_ns) {
-  if (options.job.empty()) options.job = default_pod_job_name(command_name(options), pod);
+  options.nodes = pod_nodes(options.nodes, pod, !options.job.empty());
+  const bool wired = options.nodes.count && options.nodes.count->max > 1;
+  if (options.job.empty()) options.job = default_pod_job_name(command_name(options), pod, wired);
   for (auto& attr : pod_attrs(pod)) {
     if (options.attrs.size() < kAttrsMax) options.attrs.push_back(std::move(attr));
   }

@@ -1,5 +1,5 @@
-"""A light stand-in for a training: lives for some ticks, keeps a diary of when it was alive, resumes
-from where its rank got to. Ranks are held together as collectives would: by a connection to rank 0.
+"""A light stand-in for a training: lives for some ticks, keeps a diary of when it was alive, and
+resumes. Ranks are held together as collectives would: by a connection to rank 0.
 """
 
 import os

@@ -6,9 +6,13 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
+from hosts import BINARY, PORT
+
 SCRIPT = str(Path(__file__).with_name("diary.py"))
+RELAY = str(Path(__file__).with_name("relay.py"))
 RESUME = str(Path(__file__).parents[2] / "examples" / "resume" / "train.py")
 
 
@@ -126,14 +130,25 @@ def test_a_cut_cable_ends_the_ranks_behind_it_first(network, until):
 
 def test_a_slow_network_breaks_nothing(network, until):
     net = network(2)
-    for host in net.hosts:
-        command = ["tc", "-n", host.space, "qdisc", "add", "dev", "eth0", "root", "netem"]
-        subprocess.run([*command, "delay", "100ms"], check=True)
-    start_all(net, ticks=10)
-    until(ticked(net, ticks=2), "ranks train")
-    os.kill(net.hosts[1].ranks()[0], signal.SIGKILL)
-    check_end(net)
-    assert [host.attempts() for host in net.hosts] == [[1, 2]] * 2, net.logs()
+    first, far = net.hosts
+    command = ["ip", "netns", "exec", first.space, sys.executable, RELAY]
+    relay = subprocess.Popen(
+        [*command, "4000", first.address, str(PORT), "0.2"], env=net.environment
+    )
+    try:
+        for host, meet in ((first, None), (far, f"{first.address}:4000")):
+            host.start(
+                *("--nnodes", "2", "--max-restarts", "20", "--cold", SCRIPT, "40"),
+                meet=meet,
+                KEPT=str(net.folder / "kept"),
+            )
+        until(ticked(net), "ranks train")
+        os.kill(far.ranks()[0], signal.SIGKILL)
+        check_end(net)
+        assert [host.attempts() for host in net.hosts] == [[1, 2]] * 2, net.logs()
+    finally:
+        relay.kill()
+        relay.wait()
 
 
 def test_fewer_nodes_go_on_and_the_lost_one_is_taken_back(network, until):
@@ -167,15 +182,47 @@ def test_a_stop_at_the_first_node_is_the_end_for_all(network, until):
     check_end(net, 143)
 
 
-def test_a_real_training_resumes_with_warm_ranks(network, until):
+def test_a_step_of_slurm_needs_no_option(network):
     net = network(2)
+    for index, host in enumerate(net.hosts):
+        host.start(
+            *("--cold", SCRIPT, "5"),
+            meet="",
+            SLURM_JOB_ID="4711",
+            SLURM_STEP_ID="0",
+            SLURM_NODEID=str(index),
+            SLURM_STEP_NUM_NODES="2",
+            SLURM_STEP_TASKS_PER_NODE="1(x2)",
+            SLURM_STEP_NODELIST="10.77.0.[1-2]",
+        )
+    check_end(net)
+    assert {(x.host, x.rank, x.world) for x in net.diary()} == {("a", 0, 2), ("b", 1, 2)}
+    assert (net.hosts[1].jobs / "diary-4711" / "1" / "agent-b.hwj").exists()
+
+
+def test_a_real_training_resumes_with_warm_ranks(network, until):
+    """In a folder that the nodes share, as on a cluster's file system."""
+    net = network(2)
+    jobs = net.folder / "shared"
     for host in net.hosts:
         host.start(
             *("--nnodes", "2", "--max-restarts", "5", RESUME, "--steps", "120"),
             *("--save-every", "10", "--checkpoint", str(net.folder / "ck.pt")),
+            HEADWAY_DIR=str(jobs),
+            OMP_NUM_THREADS="1",  # a fork server with threads cannot fork
         )
     until((net.folder / "ck.pt").exists, "a checkpoint")
     os.kill(net.hosts[1].ranks()[0], signal.SIGKILL)
     check_end(net)
     assert "done after step 120" in net.log(net.hosts[0])
-    assert [host.attempts() for host in net.hosts] == [[1, 2]] * 2, net.logs()
+    assert sorted(p.name for p in (jobs / "j").iterdir()) == [
+        *("1", "2", "agent-a.lock", "agent-b.lock", "agent.lock")
+    ]
+    report = subprocess.run(
+        [BINARY, "report", "--json", "--dir", jobs, "j"], check=True, capture_output=True
+    )
+    facts = json.loads(report.stdout)
+    assert len(facts["attempts"]) == 2, "both nodes wrote into the same ones"
+    journals = sorted(p.name for p in (jobs / "j" / "2").glob("*.hwj"))
+    assert journals == ["agent-a.hwj", "agent-b.hwj", "rank-00000.hwj", "rank-00001.hwj"]
+    assert "plain start" not in net.logs()
