@@ -161,17 +161,19 @@ def idle(seconds: float) -> None:
         process = subprocess.Popen(
             command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        until = time.monotonic() + WAIT_MAX_S
-        while len(list(Path(folder).glob("many/1/rank-*.hwj"))) < 64:
-            if time.monotonic() > until:
-                raise SystemExit("64 ranks never came")
-            time.sleep(0.1)
-        time.sleep(3)
-        begin, before = time.monotonic(), cpu_seconds(process.pid)
-        time.sleep(seconds)
-        used = (cpu_seconds(process.pid) - before) / (time.monotonic() - begin)
-        process.terminate()
-        process.wait()
+        try:
+            until = time.monotonic() + WAIT_MAX_S
+            while len(list(Path(folder).glob("many/1/rank-*.hwj"))) < 64:
+                if time.monotonic() > until:
+                    raise SystemExit("64 ranks never came")
+                time.sleep(0.1)
+            time.sleep(3)
+            begin, before = time.monotonic(), cpu_seconds(process.pid)
+            time.sleep(seconds)
+            used = (cpu_seconds(process.pid) - before) / (time.monotonic() - begin)
+        finally:
+            process.terminate()
+            process.wait()
     row("agent_idle_cpu_pct", "%", 100 * used, None, None)
 
 

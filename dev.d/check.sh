@@ -90,7 +90,7 @@ run_fuzz() {
 run_pytest() {
   local folder folders=()
   for folder in tests/python tests/agent tests/docs tests/golden tests/e2e tests/failure tests/kill \
-    tests/slurm tools; do
+    tests/nodes tests/slurm tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \

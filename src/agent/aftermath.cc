@@ -44,10 +44,9 @@ bool Aftermath::progressed(const RankProgress& progress, std::int64_t lasted_ns)
   return true;
 }
 
-RestartDecision Aftermath::consider(AttemptResult&& result, const RankProgress& progress,
-                                    std::int64_t lasted_ns, AgentJournal& journal) {
+failure::Verdict Aftermath::appraise(const AttemptResult& result, AgentJournal& journal) {
   const Outcome& outcome = result.outcome;
-  const failure::Verdict verdict = diagnosis_.judge(result.remains);
+  failure::Verdict verdict = diagnosis_.judge(result.remains);
   cause_ = describe(verdict);
   if (!cause_.empty() && has_ranks_) {
     const std::uint32_t rank = verdict.rank == failure::kNoRank
@@ -55,10 +54,20 @@ RestartDecision Aftermath::consider(AttemptResult&& result, const RankProgress& 
                                    : static_cast<std::uint32_t>(verdict.rank);
     journal.verdict(rank, outcome.failed_end, origin_of(verdict), cause_);
   }
+  return verdict;
+}
+
+void Aftermath::keep(Remains&& remains, const failure::Verdict& verdict, std::string decision) {
+  pending_ = Pending{std::move(remains),
+                     {verdict, std::move(decision), diagnosis_.kernel(), base::real_ns()}};
+}
+
+RestartDecision Aftermath::consider(AttemptResult&& result, const RankProgress& progress,
+                                    std::int64_t lasted_ns, AgentJournal& journal) {
+  const failure::Verdict verdict = appraise(result, journal);
   const RestartDecision decision =
       policy_.on_failure(verdict, progressed(progress, lasted_ns), base::monotonic_ns());
-  pending_ = Pending{std::move(result.remains),
-                     {verdict, decision_text(decision), diagnosis_.kernel(), base::real_ns()}};
+  keep(std::move(result.remains), verdict, decision_text(decision));
   return decision;
 }
 

@@ -21,7 +21,15 @@ class Aftermath {
   explicit Aftermath(const RunOptions& options);
 
   void begin_attempt() { diagnosis_.begin_attempt(); }
-  // Records the verdict in the attempt's journal. `lasted_ns`: the attempt's length.
+  // Why, by what is known here. Records it in the attempt's journal.
+  failure::Verdict appraise(const AttemptResult& result, AgentJournal& journal);
+  // Has the attempt trained something that none before it had? Once an attempt.
+  bool progressed(const RankProgress& progress, std::int64_t lasted_ns);
+  // For failure.json, which when_idle() writes.
+  void keep(Remains&& remains, const failure::Verdict& verdict, std::string decision);
+  [[nodiscard]] RestartPolicy& policy() { return policy_; }
+
+  // All of it. `lasted_ns`: the attempt's length.
   RestartDecision consider(AttemptResult&& result, const RankProgress& progress,
                            std::int64_t lasted_ns, AgentJournal& journal);
   // Of the last failure considered; "": nothing is known but how it ended.
@@ -36,7 +44,6 @@ class Aftermath {
     Remains remains;
     FailureRecord record;
   };
-  bool progressed(const RankProgress& progress, std::int64_t lasted_ns);
 
   const bool has_ranks_;
   Diagnosis diagnosis_;

@@ -18,7 +18,8 @@ struct AttemptContext {
   int restarts = 0;  // before this one, in this invocation
   std::string dir;   // empty: nothing is kept
   std::optional<Measurement> measurement;
-  ReservedPort port;
+  GroupPlace place;
+  ReservedPort port;    // of a single machine
   record::Board board;  // invalid: none could be made
 };
 

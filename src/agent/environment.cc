@@ -42,21 +42,23 @@ void set_if_missing(Environment& environment, std::string_view name, std::string
 }
 
 void add_rank_contract(Environment& environment, const RankIdentity& identity) {
-  HW_CHECK(identity.rank >= 0 && identity.rank < identity.nproc);
-  HW_CHECK(identity.master_port > 0 && identity.master_port < 65536);
-  const std::string rank = fmt::to_string(identity.rank);
-  const std::string world = fmt::to_string(identity.nproc);
+  const GroupPlace& place = identity.place;
+  HW_CHECK(identity.local_rank >= 0 && identity.local_rank < identity.nproc);
+  HW_CHECK(place.first_rank >= 0 && place.first_rank + identity.nproc <= place.world_size);
+  HW_CHECK(place.master_port > 0 && place.master_port < 65536);
+  const std::string rank = fmt::to_string(place.first_rank + identity.local_rank);
+  const std::string world = fmt::to_string(place.world_size);
   set(environment, "RANK", rank);
-  set(environment, "LOCAL_RANK", rank);
+  set(environment, "LOCAL_RANK", fmt::to_string(identity.local_rank));
   set(environment, "ROLE_RANK", rank);
-  set(environment, "GROUP_RANK", "0");
+  set(environment, "GROUP_RANK", fmt::to_string(place.node_rank));
   set(environment, "WORLD_SIZE", world);
-  set(environment, "LOCAL_WORLD_SIZE", world);
+  set(environment, "LOCAL_WORLD_SIZE", fmt::to_string(identity.nproc));
   set(environment, "ROLE_WORLD_SIZE", world);
-  set(environment, "GROUP_WORLD_SIZE", "1");
+  set(environment, "GROUP_WORLD_SIZE", fmt::to_string(place.nodes));
   set(environment, "ROLE_NAME", "default");
-  set(environment, "MASTER_ADDR", identity.master_addr);
-  set(environment, "MASTER_PORT", fmt::to_string(identity.master_port));
+  set(environment, "MASTER_ADDR", place.master_addr);
+  set(environment, "MASTER_PORT", fmt::to_string(place.master_port));
   set(environment, "TORCHELASTIC_RESTART_COUNT", fmt::to_string(identity.restart_count));
   set(environment, "TORCHELASTIC_MAX_RESTARTS", fmt::to_string(identity.restarts_max));
   set(environment, "TORCHELASTIC_RUN_ID", identity.run_id);

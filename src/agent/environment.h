@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/group_place.h"
+
 namespace headway::agent {
 
 using Environment = std::map<std::string, std::string, std::less<>>;
@@ -18,13 +20,12 @@ const std::string* find_variable(const Environment& environment, std::string_vie
 
 // One rank of a group, as torchrun would describe it.
 struct RankIdentity {
-  int rank = 0;
-  int nproc = 1;
+  int local_rank = 0;
+  int nproc = 1;     // on this machine
+  GroupPlace place;  // of this machine
   int restart_count = 0;
   int restarts_max = 0;
   std::string run_id;
-  std::string master_addr;
-  int master_port = 0;
   std::string error_file;  // where torch's error handler writes why it failed; may be empty
 };
 

@@ -7,13 +7,13 @@ namespace {
 
 RankIdentity identity(int rank, int nproc) {
   RankIdentity id;
-  id.rank = rank;
+  id.local_rank = rank;
   id.nproc = nproc;
   id.restart_count = 1;
   id.restarts_max = 3;
   id.run_id = "job";
-  id.master_addr = "127.0.0.1";
-  id.master_port = 29500;
+  id.place.world_size = nproc;
+  id.place.master_port = 29500;
   id.error_file = "/e/error-1.json";
   return id;
 }
@@ -75,6 +75,20 @@ TEST(ProcessEnvironment, TheUsersOwnChoicesStay) {
   EXPECT_EQ(env.at("PYTHONUNBUFFERED"), "");
   EXPECT_EQ(env.at("TORCH_NCCL_ASYNC_ERROR_HANDLING"), "0");
   EXPECT_EQ(env.at("PYTHONPATH"), "/p/headway/_hook:/p:/mine");
+}
+
+TEST(ProcessEnvironment, ARankOfAnotherNode) {
+  RankIdentity id = identity(1, 2);
+  id.place = {2, 3, 4, 6, "10.0.0.1", 29500};
+  const Environment env = process_environment({}, &id, nullptr, true);
+  EXPECT_EQ(env.at("RANK"), "5");
+  EXPECT_EQ(env.at("LOCAL_RANK"), "1");
+  EXPECT_EQ(env.at("ROLE_RANK"), "5");
+  EXPECT_EQ(env.at("GROUP_RANK"), "2");
+  EXPECT_EQ(env.at("WORLD_SIZE"), "6");
+  EXPECT_EQ(env.at("LOCAL_WORLD_SIZE"), "2");
+  EXPECT_EQ(env.at("GROUP_WORLD_SIZE"), "3");
+  EXPECT_EQ(env.at("MASTER_ADDR"), "10.0.0.1");
 }
 
 TEST(ProcessEnvironment, OneRankKeepsItsThreads) {

@@ -26,8 +26,10 @@ struct SlurmInfo {
   std::int64_t submit_time_s = 0;  // from when on it waited for this start; 0: not stated
   int node_index = 0;              // of the job's nodes
   bool in_step = false;            // started by srun, not by the batch script
+  int step_nodes = 1;              // of the step we are in, one task on each; else 1
   std::string job_name{};
   std::string nodes{};
+  std::string step_hosts{};  // its node list
 };
 std::optional<SlurmInfo> slurm_info(const Environment& environment);
 
@@ -53,6 +55,10 @@ struct AttemptId {
   std::uint64_t launch = 1;
   [[nodiscard]] std::uint64_t value() const { return allocation * kLaunchesPerAllocation + launch; }
 };
+
+[[nodiscard]] inline AttemptId attempt_of(std::uint64_t id) {
+  return {id / kLaunchesPerAllocation, id % kLaunchesPerAllocation};
+}
 
 // The first attempt of this invocation, given the ids that the job's folder already holds.
 struct Placement {

@@ -58,6 +58,14 @@ std::string run_of_note(const std::string& text, const std::string& host) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
+Status rewrite(int fd, const std::string& folder, const std::string& text) {
+  if (::ftruncate(fd, 0) == 0 &&
+      ::pwrite(fd, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size())) {
+    return {};
+  }
+  return Status::io(fmt::format("{}: cannot write its lock: {}", folder, std::strerror(errno)));
+}
+
 std::string host_name() {
   char name[256] = {};
   return ::gethostname(name, sizeof(name) - 1) == 0 ? name : "localhost";
@@ -75,34 +83,47 @@ base::Result<std::string> state_root(const RunOptions& options) {
   return text;
 }
 
-JobFolder::Lock JobFolder::try_lock() {
-  lock_ = base::UniqueFd(::open((path() + kLockName).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!lock_.valid()) return Lock::failed;
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return Lock::taken;
+JobFolder::Lock JobFolder::lock(const std::string& path, base::UniqueFd& into) const {
+  into = base::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!into.valid()) return Lock::failed;
+  if (::flock(into.get(), LOCK_EX | LOCK_NB) == 0) return Lock::taken;
   return errno == EWOULDBLOCK ? Lock::busy : Lock::failed;
 }
 
+JobFolder::Lock JobFolder::try_lock() {
+  if (!node_) return lock(path() + kLockName, lock_);
+  const std::string own = fmt::format("{}/{}.lock", path(), base::agent_journal_stem(node_->name));
+  const Lock got = lock(own, node_lock_);
+  return got == Lock::taken && node_->coordinates ? lock(path() + kLockName, lock_) : got;
+}
+
+// Whoever numbers attempts finds the next number, in the job's lock; whoever starts ranks leaves
+// the mark of its processes, in its own.
 Status JobFolder::place(const std::optional<SlurmInfo>& slurm, const std::string& run_id) {
-  HW_CHECK(lock_.valid());
-  const std::string before = read_all(lock_.get());
-  previous_run_ = run_of_note(before, host_name());
-  const auto note = parse_note(before);
-  const Placement placed = place_invocation(attempts_in(path()), note, slurm);
-  first_ = placed.first;
-  const std::string text = fmt::format("pid {} on {}\n{}run {}\n", ::getpid(), host_name(),
-                                       format_note(placed.note), run_id);
-  if (::ftruncate(lock_.get(), 0) != 0 ||
-      ::pwrite(lock_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    return Status::io(fmt::format("{}{}: {}", path(), kLockName, std::strerror(errno)));
+  const base::UniqueFd& own = node_ ? node_lock_ : lock_;
+  HW_CHECK(own.valid());
+  previous_run_ = run_of_note(read_all(own.get()), host_name());
+  const std::vector<std::uint64_t> seen = attempts_in(path());
+  highest_ = seen.empty() ? 0 : *std::max_element(seen.begin(), seen.end());
+  const std::string head = fmt::format("pid {} on {}\n", ::getpid(), host_name());
+  const std::string tail = fmt::format("run {}\n", run_id);
+  if (lock_.valid()) {
+    const auto note = parse_note(read_all(lock_.get()));
+    const Placement placed = place_invocation(seen, note, slurm);
+    first_ = placed.first;
+    Status status = rewrite(lock_.get(), path(), head + format_note(placed.note) + tail);
+    if (!status.ok()) return status;
   }
-  return {};
+  return node_ ? rewrite(own.get(), path(), head + tail) : Status{};
 }
 
 base::Result<JobFolder> JobFolder::open(const std::string& root, const RunOptions& options,
                                         const std::optional<SlurmInfo>& slurm,
-                                        const std::tm& local_time, const std::string& run_id) {
+                                        const std::tm& local_time, const std::string& run_id,
+                                        const std::optional<NodeSeat>& node) {
   JobFolder folder;
   folder.root_ = root;
+  folder.node_ = node;
   std::error_code error;
   fs::create_directories(root, error);
   if (error) return Status::io(fmt::format("{}: {}", root, error.message()));
@@ -123,7 +144,8 @@ base::Result<JobFolder> JobFolder::open(const std::string& root, const RunOption
         return Status::io(fmt::format("{}{}: {}", folder.path(), kLockName, std::strerror(errno)));
       case Lock::busy:
         if (!named) continue;
-        const std::string holder = read_all(folder.lock_.get());
+        const std::string holder =
+            read_all(folder.lock_.valid() ? folder.lock_.get() : folder.node_lock_.get());
         return Status::invalid(fmt::format(
             "job {} is already being run by {}; stop it or choose another --job", folder.job_,
             holder.starts_with("pid ") ? holder.substr(0, holder.find('\n')) : "another agent"));
@@ -143,7 +165,7 @@ AttemptId JobFolder::newest_attempt(AttemptId from) const {
 
 base::Result<std::string> JobFolder::make_attempt(AttemptId id) const {
   std::string attempt = attempt_path(id);
-  if (::mkdir(attempt.c_str(), 0755) != 0) {
+  if (::mkdir(attempt.c_str(), 0755) != 0 && !(node_ && errno == EEXIST)) {
     return Status::io(fmt::format("{}: {}", attempt, std::strerror(errno)));
   }
   return attempt;

@@ -10,7 +10,7 @@
 namespace headway::agent {
 
 base::Status AgentJournal::open(const std::string& attempt_dir, const std::string& job,
-                                std::uint64_t attempt, int world_size) {
+                                std::uint64_t attempt, int world_size, const std::string& node) {
   HW_CHECK(!open_);
   hw_options options{};
   options.struct_size = sizeof(options);
@@ -21,6 +21,7 @@ base::Status AgentJournal::open(const std::string& attempt_dir, const std::strin
   options.max_bytes = bytes_max;
   options.dir = attempt_dir.c_str();
   options.job = job.c_str();
+  options.host = node.empty() ? nullptr : node.c_str();
   const int error = hw_init(&options);
   if (error != 0) {
     return base::Status::io(

@@ -1,4 +1,4 @@
-// The launcher's own journal of one attempt: agent-<host>.hwj in the attempt's folder. One at a
+// The launcher's own journal of one attempt: agent-<node>.hwj in the attempt's folder. One at a
 // time in a process (it is the process's recorder). Main thread only. Everything does nothing when
 // the journal could not be opened: the job runs all the same.
 #pragma once
@@ -21,8 +21,9 @@ class AgentJournal {
   AgentJournal& operator=(const AgentJournal&) = delete;
   ~AgentJournal() { close(); }
 
+  // `node`: names the file; empty: the machine's name does.
   base::Status open(const std::string& attempt_dir, const std::string& job, std::uint64_t attempt,
-                    int world_size);
+                    int world_size, const std::string& node);
   void close();
 
   void attr(std::string_view key, std::string_view value);

@@ -72,6 +72,7 @@ std::optional<PodInfo> pod_info(const Environment& environment) {
   PodInfo pod;
   pod.pod = first_of(environment, {"POD_NAME", "HOSTNAME"});
   pod.workload = first_of(environment, {"JOBSET_NAME", "TRAINJOB_NAME", "JOB_NAME"});
+  pod.workload_named = !pod.workload.empty();
   if (pod.workload.empty()) pod.workload = without_random_suffix(pod.pod);
   pod.space = first_of(environment, {"POD_NAMESPACE"});
   pod.node = first_of(environment, {"NODE_NAME"});
@@ -90,9 +91,26 @@ std::optional<PodInfo> pod_info(const Environment& environment) {
   return pod;
 }
 
-std::string default_pod_job_name(const std::string& stem, const PodInfo& pod) {
+NodeOptions pod_nodes(NodeOptions options, const PodInfo& pod, bool has_job_name) {
+  if (options.count || pod.nnodes < 2 || pod.master_addr.empty()) return options;
+  if (!has_job_name && !pod.workload_named) return options;
+  const auto nodes = static_cast<std::uint32_t>(pod.nnodes);
+  options.count = NodeCount{nodes, nodes};
+  if (!options.index) options.index = static_cast<std::uint32_t>(pod.node_index);
+  // A pod that is made anew has another name, but the same place.
+  if (options.name.empty()) options.name = fmt::format("node{}", pod.node_index);
+  if (options.meeting_place.empty()) {
+    const int port = pod.master_port > 0 ? pod.master_port : kMeetingPort;
+    const bool is_six = pod.master_addr.find(':') != std::string::npos;
+    options.meeting_place = is_six ? fmt::format("[{}]:{}", pod.master_addr, port)
+                                   : fmt::format("{}:{}", pod.master_addr, port);
+  }
+  return options;
+}
+
+std::string default_pod_job_name(const std::string& stem, const PodInfo& pod, bool wired) {
   std::string name = pod.workload.empty() ? stem : fmt::format("{}-{}", stem, pod.workload);
-  if (pod.node_index > 0) name += fmt::format("-node{}", pod.node_index);
+  if (pod.node_index > 0 && !wired) name += fmt::format("-node{}", pod.node_index);
   return base::sanitize_job_name(name);
 }
 

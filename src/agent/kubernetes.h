@@ -19,7 +19,8 @@
 namespace headway::agent {
 
 struct PodInfo {
-  std::string workload;  // name of the JobSet, training job or Job; may be empty
+  std::string workload;         // name of the JobSet, training job or Job; may be empty
+  bool workload_named = false;  // by a variable, and so the same in all of its pods
   std::string pod;
   std::string space;  // the namespace
   std::string node;
@@ -35,7 +36,11 @@ struct PodInfo {
 std::optional<PodInfo> pod_info(const Environment& environment);
 
 // "train-ctr", and for a node other than the first "train-ctr-node2": the same in every restart.
-std::string default_pod_job_name(const std::string& stem, const PodInfo& pod);
+// `wired`: the pods run one job together.
+std::string default_pod_job_name(const std::string& stem, const PodInfo& pod, bool wired);
+// Of several pods that know where to meet and what their job is called: what the user did not say,
+// from what the controller did. `has_job_name`: the user gave one.
+NodeOptions pod_nodes(NodeOptions options, const PodInfo& pod, bool has_job_name);
 // What to keep with the job.
 std::vector<std::pair<std::string, std::string>> pod_attrs(const PodInfo& pod);
 

@@ -89,11 +89,11 @@ TEST(PodInfo, GarbageHarmsNothing) {
 TEST(DefaultPodJobName, IsTheSameInEveryRestart) {
   PodInfo pod;
   pod.workload = "ctr";
-  EXPECT_EQ(default_pod_job_name("train", pod), "train-ctr");
+  EXPECT_EQ(default_pod_job_name("train", pod, false), "train-ctr");
   pod.node_index = 2;
-  EXPECT_EQ(default_pod_job_name("train", pod), "train-ctr-node2");
+  EXPECT_EQ(default_pod_job_name("train", pod, false), "train-ctr-node2");
   pod.workload = "a/b c";
-  EXPECT_TRUE(base::is_job_name(default_pod_job_name("train", pod)));
+  EXPECT_TRUE(base::is_job_name(default_pod_job_name("train", pod, false)));
 }
 
 TEST(PodInfo, APodsRandomSuffixIsNotAName) {
@@ -117,6 +117,27 @@ TEST(ParseMemoryLimit, KnowsWhatMeansNone) {
   EXPECT_FALSE(parse_memory_limit("max\n").has_value());
   EXPECT_FALSE(parse_memory_limit("9223372036854771712\n").has_value());
   EXPECT_FALSE(parse_memory_limit("").has_value());
+}
+
+TEST(PodNodes, AreWiredWhereTheControllerSaysWhereToMeet) {
+  PodInfo pod;
+  pod.workload = "ctr";
+  pod.node_index = 2;
+  pod.nnodes = 3;
+  EXPECT_FALSE(pod_nodes({}, pod, true).count) << "nobody says where";
+  pod.master_addr = "ctr-master-0";
+  EXPECT_FALSE(pod_nodes({}, pod, false).count) << "pods would differ in the job's name";
+  pod.workload_named = true;
+  const NodeOptions nodes = pod_nodes({}, pod, false);
+  ASSERT_TRUE(nodes.count);
+  EXPECT_EQ(nodes.count->min, 3U);
+  EXPECT_EQ(nodes.index, 2U);
+  EXPECT_EQ(nodes.name, "node2");
+  EXPECT_EQ(nodes.meeting_place, "ctr-master-0:29400");
+  EXPECT_EQ(default_pod_job_name("train", pod, true), "train-ctr");
+  NodeOptions own;
+  own.count = NodeCount{1, 1};
+  EXPECT_EQ(pod_nodes(own, pod, true).count->max, 1U) << "asked for";
 }
 
 }  // namespace

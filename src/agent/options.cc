@@ -39,6 +39,7 @@ Status check_options(const RunOptions& options) {
   if (options.attrs.size() > kAttrsMax) {
     return Status::invalid(fmt::format("--attr: at most {} are kept", kAttrsMax));
   }
+  if (Status status = check_nodes(options.nodes); !status.ok()) return status;
   return options.job.empty() ? Status{} : base::check_job_name(options.job);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/hang_watch.h"
+#include "agent/nodes.h"
 #include "agent/restart_budget.h"
 #include "base/status.h"
 
@@ -42,6 +43,7 @@ struct RunOptions {
   std::int64_t grace_ns = 5'000'000'000;
   HangLimit hang;
   RequeueWhen requeue = RequeueWhen::preempted;
+  NodeOptions nodes;
   bool quiet = false;
   bool cold = false;                 // no fork server
   std::vector<std::string> preload;  // modules for it to import, beside what it learns

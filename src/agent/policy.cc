@@ -37,7 +37,7 @@ int AttemptPolicy::on_rank_end(int rank, const RankEnd& end, std::int64_t now_ns
   ended_[static_cast<std::size_t>(rank)] = true;
   --live_;
   outcome_.ends.push_back({rank, end, tearing_down()});
-  if (!end.clean() && !outcome_.failed_rank) {
+  if (!end.clean() && !outcome_.failed_rank && !outcome_.for_others) {
     outcome_.failed_rank = rank;
     outcome_.failed_end = end;
     // Only a signal that shows in the end was a wish to stop: a debugger's Ctrl-C was not.
@@ -93,6 +93,23 @@ int AttemptPolicy::on_hang(int rank, std::int64_t now_ns) {
   state_ = State::tearing_down;
   deadline_ns_ = now_ns + grace_ns_;
   return SIGTERM;
+}
+
+int AttemptPolicy::on_peer_failure(std::int64_t now_ns) {
+  if (live_ == 0 || (state_ != State::running && state_ != State::stopping)) return 0;
+  outcome_.for_others = true;
+  const bool told = state_ == State::stopping;  // whoever saves has the grace left for it
+  state_ = State::tearing_down;
+  deadline_ns_ = std::min(deadline_ns_.value_or(now_ns + grace_ns_), now_ns + grace_ns_);
+  return told ? 0 : SIGTERM;
+}
+
+int AttemptPolicy::on_fenced() {
+  if (live_ == 0) return 0;
+  if (state_ == State::running || state_ == State::stopping) outcome_.for_others = true;
+  state_ = State::killing;
+  deadline_ns_.reset();
+  return SIGKILL;
 }
 
 int AttemptPolicy::on_deadline(std::int64_t now_ns) {

@@ -4,7 +4,9 @@
 //
 //   running ──a rank fails──▶ tearing_down ──grace over──▶ killing
 //      │                          SIGTERM to the rest         SIGKILL to the rest
-//      └──stop signal──▶ stopping ──second stop signal, or the stop grace over──▶ killing
+//      ├──stop signal──▶ stopping ──second stop signal, or the stop grace over──▶ killing
+//      ├──another node failed──▶ tearing_down, without a failure of our own
+//      └──fenced──▶ killing
 //
 // The rest of a group are told at once when one fails: a rank that waits in a collective cannot run
 // Python, so waiting longer saves nothing. A stop asked for from outside is another matter: a rank
@@ -41,6 +43,7 @@ struct Outcome {
   bool hung = false;            // it did not end by itself
   std::vector<EndedRank> ends;  // in their order
   int stop_signal = 0;          // somebody asked us to stop
+  bool for_others = false;      // ended because of another node: what followed is no failure here
   [[nodiscard]] bool failed() const { return failed_rank.has_value(); }
 };
 
@@ -58,6 +61,10 @@ class AttemptPolicy {
   int on_deadline(std::int64_t now_ns);
   // The ranks do not get on because of this one: it counts as failed, and all are ended.
   int on_hang(int rank, std::int64_t now_ns);
+  // Another node's ranks are lost or come anew: ours wait in a collective that will not return.
+  int on_peer_failure(std::int64_t now_ns);
+  // From now on another node may start our successors: nothing of ours may be left.
+  int on_fenced();
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ns() const { return deadline_ns_; }
   [[nodiscard]] bool done() const { return live_ == 0; }

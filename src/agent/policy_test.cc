@@ -127,5 +127,37 @@ TEST(DescribeEnd, NamesTheSignal) {
   EXPECT_EQ(describe_end({0, SIGKILL}), "was killed by SIGKILL");
 }
 
+TEST(AttemptPolicy, AnotherNodesFailureIsNoneOfOurs) {
+  AttemptPolicy policy(2, 5'000);
+  EXPECT_EQ(policy.on_peer_failure(100), SIGTERM);
+  EXPECT_EQ(policy.on_peer_failure(200), 0) << "told once";
+  EXPECT_EQ(policy.deadline_ns(), 5'100);
+  EXPECT_EQ(policy.on_rank_end(0, {0, SIGTERM}, 300), 0);
+  EXPECT_EQ(policy.on_deadline(5'100), SIGKILL);
+  EXPECT_EQ(policy.on_rank_end(1, {1, 0}, 5'200), 0);
+  EXPECT_FALSE(policy.outcome().failed());
+  EXPECT_TRUE(policy.outcome().for_others);
+}
+
+TEST(AttemptPolicy, WhoSavesWhenAPeerFailsKeepsTheGraceForIt) {
+  AttemptPolicy policy(1, 5'000);
+  EXPECT_EQ(policy.on_signal(SIGTERM, false, 100), SIGTERM);
+  EXPECT_FALSE(policy.deadline_ns());
+  EXPECT_EQ(policy.on_peer_failure(200), 0) << "it has been told";
+  EXPECT_EQ(policy.deadline_ns(), 5'200);
+}
+
+TEST(AttemptPolicy, AFenceKillsWhateverElseIsUnderWay) {
+  AttemptPolicy failing(2, 5'000);
+  EXPECT_EQ(failing.on_rank_end(0, {3, 0}, 100), SIGTERM);
+  EXPECT_EQ(failing.on_fenced(), SIGKILL);
+  EXPECT_TRUE(failing.outcome().failed()) << "it was first";
+  EXPECT_FALSE(failing.outcome().for_others);
+  AttemptPolicy running(1, 5'000);
+  EXPECT_EQ(running.on_fenced(), SIGKILL);
+  running.on_rank_end(0, {0, SIGKILL}, 200);
+  EXPECT_FALSE(running.outcome().failed());
+}
+
 }  // namespace
 }  // namespace headway::agent

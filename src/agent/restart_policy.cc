@@ -10,6 +10,16 @@ namespace {
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 }  // namespace
 
+std::string describe(const RestartDecision& decision, int restarts, int restarts_max) {
+  if (!decision.restart)
+    return decision.why_not.empty() ? "" : fmt::format("; {}", decision.why_not);
+  std::string text = fmt::format("; restarting ({} of {})", restarts, restarts_max);
+  if (decision.delay_ns > 0) {
+    text += fmt::format(" in {:.1f} s", static_cast<double>(decision.delay_ns) / 1e9);
+  }
+  return text;
+}
+
 RestartPolicy::RestartPolicy(RestartBudget budget, bool retry_all, std::uint64_t seed)
     : budget_(budget), retry_all_(retry_all), random_(seed) {}
 

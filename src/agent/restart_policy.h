@@ -23,6 +23,9 @@ struct RestartDecision {
   std::string why_not;  // in words; empty where nobody needs to be told
 };
 
+// "; restarting (1 of 3) in 0.4 s", or why not: the end of a line that says what failed.
+std::string describe(const RestartDecision& decision, int restarts, int restarts_max);
+
 class RestartPolicy {
  public:
   static constexpr int fruitless_max = 3;

@@ -69,7 +69,7 @@ pid_t start_py_spy(const std::string& program, pid_t pid, const std::string& pat
 }
 
 // Waits for all, kills who is late.
-void collect(std::vector<pid_t> children) {
+void collect(std::vector<pid_t> children, const std::function<void()>& meanwhile) {
   const std::int64_t until_ns = base::monotonic_ns() + kTakeMaxNs;
   while (true) {
     std::erase_if(children, [](pid_t child) {
@@ -78,6 +78,7 @@ void collect(std::vector<pid_t> children) {
     if (children.empty()) return;
     if (base::monotonic_ns() > until_ns) break;
     ::poll(nullptr, 0, kPollMs);
+    meanwhile();
   }
   for (const pid_t child : children) {
     ::kill(child, SIGKILL);
@@ -96,15 +97,16 @@ std::string stacks_path(const std::string& attempt_dir, int rank) {
   return fmt::format("{}/stacks-{}.txt", attempt_dir, rank);
 }
 
-void remove_empty_stacks(const std::string& attempt_dir, int ranks) {
-  for (int rank = 0; rank < ranks; ++rank) {
+void remove_empty_stacks(const std::string& attempt_dir, int first_rank, int ranks) {
+  for (int rank = first_rank; rank < first_rank + ranks; ++rank) {
     const std::string path = stacks_path(attempt_dir, rank);
     if (!has_content(path)) ::unlink(path.c_str());
   }
 }
 
 void take_stacks(const std::vector<StackRequest>& ranks, const std::string& attempt_dir,
-                 const std::string& python, const Environment& environment) {
+                 const std::string& python, const Environment& environment,
+                 const std::function<void()>& meanwhile) {
   const std::string py_spy = find_py_spy(python, environment);
   // Native frames need debug help that a stripped system may not give: then Python's alone.
   for (const bool native : {true, false}) {
@@ -114,7 +116,7 @@ void take_stacks(const std::vector<StackRequest>& ranks, const std::string& atte
       const std::string path = stacks_path(attempt_dir, rank.rank);
       if (!has_content(path)) children.push_back(start_py_spy(py_spy, rank.pid, path, native));
     }
-    collect(std::move(children));
+    collect(std::move(children), meanwhile);
   }
   std::vector<std::string> awaited;
   for (const StackRequest& rank : ranks) {
@@ -127,6 +129,7 @@ void take_stacks(const std::vector<StackRequest>& ranks, const std::string& atte
   while (!std::all_of(awaited.begin(), awaited.end(), has_content)) {
     if (base::monotonic_ns() > until_ns) return;
     ::poll(nullptr, 0, kPollMs);
+    meanwhile();
   }
   if (!awaited.empty()) ::poll(nullptr, 0, kPollMs);  // the first line is there: now the rest
 }

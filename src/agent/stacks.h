@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,12 +25,14 @@ struct StackRequest {
   bool hooked = false;  // it answers the signal
 };
 // Fills stacks-<rank>.txt of every rank: by py-spy, native frames included, where it is found on
-// PATH or beside the interpreter and may look; by faulthandler otherwise. Bounded in time.
+// PATH or beside the interpreter and may look; by faulthandler otherwise. Bounded in time;
+// `meanwhile` is called every few milliseconds of it.
 void take_stacks(const std::vector<StackRequest>& ranks, const std::string& attempt_dir,
-                 const std::string& python, const Environment& environment);
+                 const std::string& python, const Environment& environment,
+                 const std::function<void()>& meanwhile);
 
 // Ranks open the files to have them at hand; nobody needs to see the empty ones.
-void remove_empty_stacks(const std::string& attempt_dir, int ranks);
+void remove_empty_stacks(const std::string& attempt_dir, int first_rank, int ranks);
 
 // Innermost first; "" as function where it is not told.
 struct Frame {

@@ -58,6 +58,14 @@ base::Result<AttemptResult> Supervisor::run() {
   if (!epoll_.valid() || !watch(signals_.fd(), EPOLLIN, Watch::signals, 0)) {
     return base::Status::io(fmt::format("cannot watch the ranks: {}", std::strerror(errno)));
   }
+  if (plan_.companion != nullptr) {
+    HW_CHECK(watch(plan_.companion->fd(), EPOLLIN, Watch::companion, 0));
+    // Preparing took its time: do others still count on us?
+    if (plan_.companion->serve() != Companion::Wish::none) {
+      end_unstarted();
+      return result();
+    }
+  }
   start_status_ = start();
   while (start_status_.ok() && !policy_.done()) serve_once();
   if (!start_status_.ok()) {
@@ -74,12 +82,15 @@ base::Result<AttemptResult> Supervisor::run() {
 AttemptResult Supervisor::result() {
   AttemptResult result;
   result.outcome = policy_.outcome();
+  if (result.outcome.failed_rank) *result.outcome.failed_rank += plan_.first_rank;
+  for (EndedRank& ended : result.outcome.ends) ended.rank += plan_.first_rank;
   result.remains.dir = plan_.dir;
-  if (!plan_.dir.empty()) remove_empty_stacks(plan_.dir, plan_.nproc);
+  if (!plan_.dir.empty()) remove_empty_stacks(plan_.dir, plan_.first_rank, plan_.nproc);
   result.remains.ends = result.outcome.ends;
   result.remains.hang = std::move(hang_);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    result.remains.ranks.push_back({static_cast<int>(i), std::move(ranks_[i].tail)});
+    const int rank = plan_.first_rank + static_cast<int>(i);
+    result.remains.ranks.push_back({rank, std::move(ranks_[i].tail)});
   }
   return result;
 }
@@ -89,7 +100,7 @@ int Supervisor::wait_ms() const {
   if (any_pending() && (!deadline_ns || server_deadline_ns_ < *deadline_ns)) {
     deadline_ns = server_deadline_ns_;
   }
-  if (plan_.progress != nullptr && hang_watch_.on() && !policy_.tearing_down()) {
+  if (plan_.progress != nullptr && hang_watch_.on() && !policy_.tearing_down() && !any_pending()) {
     deadline_ns = std::min(deadline_ns.value_or(next_look_ns_), next_look_ns_);
   }
   if (!deadline_ns) return -1;
@@ -128,6 +139,9 @@ void Supervisor::serve_once() {
       case Watch::server:
         serve_server();
         break;
+      case Watch::companion:
+        serve_companion();
+        break;
       case Watch::sink:
         break;
     }
@@ -138,6 +152,31 @@ void Supervisor::serve_once() {
   watch_for_hang();
   send_to_live(policy_.on_deadline(base::monotonic_ns()));
   update_flow();
+}
+
+void Supervisor::serve_companion() {
+  if (plan_.companion == nullptr) return;
+  int signal = 0;
+  switch (plan_.companion->serve()) {
+    case Companion::Wish::none:
+      return;
+    case Companion::Wish::stop:
+      signal = policy_.on_peer_failure(base::monotonic_ns());
+      break;
+    case Companion::Wish::kill:
+      signal = policy_.on_fenced();
+      break;
+  }
+  send_to_live(signal);
+  cancel_pending(signal);
+}
+
+// Not wanted any more before they began.
+void Supervisor::end_unstarted() {
+  policy_.on_fenced();
+  for (int index = 0; index < plan_.nproc; ++index) {
+    policy_.on_rank_end(index, RankEnd{0, SIGKILL}, base::monotonic_ns());
+  }
 }
 
 void Supervisor::on_rank_ready(int index) {
@@ -157,11 +196,15 @@ void Supervisor::end_rank(int index, const RankEnd& end) {
   const int signal = policy_.on_rank_end(index, end, base::monotonic_ns());
   const Outcome& outcome = policy_.outcome();
   const int origin = end.clean() ? HW_ORIGIN_NONE : origin_of_failure();
-  const std::uint32_t who = plan_.has_ranks ? static_cast<std::uint32_t>(index) : HW_RANK_UNKNOWN;
+  const std::uint32_t who =
+      plan_.has_ranks ? static_cast<std::uint32_t>(plan_.first_rank + index) : HW_RANK_UNKNOWN;
   plan_.before_mark();
   if (outcome.failed() && !failure_recorded_) {
     failure_recorded_ = true;
     journal_.failure(who, end, origin);
+    if (plan_.companion != nullptr && outcome.stop_signal == 0) {
+      plan_.companion->on_rank_failed(index, end);
+    }
   }
   journal_.exit(who, end, origin);
   if (rank.child.pidfd.valid()) {
@@ -199,6 +242,7 @@ void Supervisor::on_signals() {
 // Ctrl-Z: the ranks' groups are not the terminal's, so they are stopped and continued from here.
 void Supervisor::pass_stop_to_terminal() {
   for (const int signal : {SIGSTOP, SIGCONT}) {
+    if (signal == SIGCONT) serve_companion();  // before they go on: others may have taken over
     for (const Rank& rank : ranks_) {
       if (rank.running) ::kill(-rank.child.pid, signal);
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/companion.h"
 #include "agent/console.h"
 #include "agent/diagnosis.h"
 #include "agent/fork_server.h"
@@ -40,11 +41,14 @@ struct AttemptPlan {
   std::string plain_reason;           // why there is none, if somebody might miss it
   std::function<void()> server_gone;  // it ended while nobody waited for it
   std::function<void()> started;      // all ranks run: there is time for other things
+  int first_rank = 0;                 // of the job, on this machine
+  Companion* companion = nullptr;     // null: this machine is all there is
   RankProgress* progress = nullptr;   // null: nothing is known of the ranks' steps
   record::Board* board = nullptr;     // on which ranks ask whether to stop; null: none
   HangLimit hang;
 };
 
+// Ranks in it are the job's, not this machine's.
 struct AttemptResult {
   Outcome outcome;
   Remains remains;  // for whoever asks why
@@ -62,7 +66,15 @@ class Supervisor {
 
  private:
   // What an epoll event is about.
-  enum class Watch : std::uint32_t { signals, rank_end, rank_out, rank_err, sink, server };
+  enum class Watch : std::uint32_t {
+    signals,
+    rank_end,
+    rank_out,
+    rank_err,
+    sink,
+    server,
+    companion
+  };
   struct Stream {
     base::UniqueFd fd;
     LineCutter cutter;
@@ -93,6 +105,8 @@ class Supervisor {
   void begin_rank(int index, Child child);
   void note_start(const std::string& how);
   AttemptResult result();
+  void serve_companion();
+  void end_unstarted();
   void serve_once();
   void on_rank_ready(int index);
   void end_rank(int index, const RankEnd& end);

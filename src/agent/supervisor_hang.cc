@@ -37,28 +37,34 @@ void Supervisor::end_hang(const HangWatch::Hang& hang) {
   std::vector<StackRequest> requests;
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (!ranks_[i].running) continue;
-    requests.push_back({static_cast<int>(i), ranks_[i].child.pid, states[i].reports});
+    requests.push_back(
+        {plan_.first_rank + static_cast<int>(i), ranks_[i].child.pid, states[i].reports});
   }
   const SpawnPlan process = plan_.process(0);
-  take_stacks(requests, plan_.dir, process.argv.front(), process.environment);
+  take_stacks(requests, plan_.dir, process.argv.front(), process.environment,
+              [this] { serve_companion(); });
   std::vector<std::vector<Frame>> stacks(ranks_.size());
   for (const StackRequest& request : requests) {
     const auto text = base::read_file(stacks_path(plan_.dir, request.rank), kStackBytesMax);
-    if (text.ok()) stacks[static_cast<std::size_t>(request.rank)] = main_thread(text.value());
+    if (text.ok())
+      stacks[static_cast<std::size_t>(request.rank - plan_.first_rank)] = main_thread(text.value());
   }
   const std::size_t laggard = find_laggard(states, stacks);
-  if (!ranks_[laggard].running) return;
+  if (!ranks_[laggard].running || policy_.tearing_down()) return;
+  const int who = plan_.first_rank + static_cast<int>(laggard);
   const std::string place = place_of(stacks[laggard]);
   const std::string step =
       states[laggard].step ? fmt::format("after step {}", *states[laggard].step) : "before a step";
-  hang_ = Remains::Hang{static_cast<int>(laggard),
-                        fmt::format("no progress for {:.0f} s, rank {} stands {}{}", silent_s,
-                                    laggard, step, place.empty() ? "" : " in " + place)};
+  hang_ = Remains::Hang{who, fmt::format("no progress for {:.0f} s, rank {} stands {}{}", silent_s,
+                                         who, step, place.empty() ? "" : " in " + place)};
   const std::int64_t now_ns = base::monotonic_ns();
   plan_.before_mark();
-  journal_.hang(static_cast<std::uint32_t>(laggard), since_ns);
+  journal_.hang(static_cast<std::uint32_t>(who), since_ns);
   failure_recorded_ = true;
-  journal_.failure(static_cast<std::uint32_t>(laggard), RankEnd{0, SIGTERM}, HW_ORIGIN_UNKNOWN);
+  journal_.failure(static_cast<std::uint32_t>(who), RankEnd{0, SIGTERM}, HW_ORIGIN_UNKNOWN);
+  if (plan_.companion != nullptr) {
+    plan_.companion->on_rank_failed(static_cast<int>(laggard), RankEnd{0, SIGTERM});
+  }
   send_to_live(policy_.on_hang(static_cast<int>(laggard), now_ns));
 }
 

@@ -54,14 +54,16 @@ void Supervisor::begin_rank(int index, Child child) {
   }
   if (!rank.child.out.valid()) return;
   if (!plan_.dir.empty()) {
-    rank.log = RankLog(base::rank_log_path(plan_.dir, static_cast<std::uint32_t>(index)));
+    rank.log = RankLog(
+        base::rank_log_path(plan_.dir, static_cast<std::uint32_t>(plan_.first_rank + index)));
   }
   for (const bool is_stderr : {false, true}) {
     base::UniqueFd& pipe = is_stderr ? rank.child.err : rank.child.out;
     const Watch kind = is_stderr ? Watch::rank_err : Watch::rank_out;
     HW_CHECK(watch(pipe.get(), EPOLLIN, kind, index));
-    rank.streams.push_back(
-        Stream{std::move(pipe), LineCutter(console_.prefix(index, is_stderr)), is_stderr, false});
+    rank.streams.push_back(Stream{std::move(pipe),
+                                  LineCutter(console_.prefix(plan_.first_rank + index, is_stderr)),
+                                  is_stderr, false});
   }
 }
 

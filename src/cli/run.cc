@@ -1,6 +1,8 @@
 // headway run: starts a training job, keeps it going and measures it.
 #include "agent/run.h"
 
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +26,7 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  headway run train.py --lr 0.1\n"
     "  headway run --nproc 4 --max-restarts 3 --job ctr-v2 train.py\n"
+    "  headway run --nnodes 2 --rdzv node1:29400 --job ctr --nproc 8 train.py   (on both)\n"
     "  headway run -- torchrun --nproc-per-node 4 train.py";
 
 struct Parsed {
@@ -33,6 +36,8 @@ struct Parsed {
   std::string hang = "auto";
   std::vector<std::string> attrs;
   std::string requeue = "preempted";
+  std::string nnodes;
+  double lease_s = 5;
   bool module = false;
 };
 
@@ -79,6 +84,16 @@ int execute(Parsed& parsed, std::int64_t began_ns) {
   auto requeue = agent::parse_requeue(parsed.requeue);
   if (!requeue.ok()) return fail(requeue.status());
   options.requeue = *requeue;
+  if (!parsed.nnodes.empty()) {
+    auto nodes = agent::parse_node_count(parsed.nnodes);
+    if (!nodes.ok()) return fail(nodes.status());
+    options.nodes.count = *nodes;
+  }
+  if (!(parsed.lease_s >= agent::kLeaseMinS && parsed.lease_s <= agent::kLeaseMaxS)) {
+    return fail(base::Status::invalid(
+        fmt::format("run: --lease: want {} to {} seconds", agent::kLeaseMinS, agent::kLeaseMaxS)));
+  }
+  options.nodes.lease_ns = static_cast<std::int64_t>(parsed.lease_s * 1e3) * 1'000'000;
   for (const std::string& text : parsed.attrs) {
     auto attr = agent::parse_attr(text);
     if (!attr.ok()) return fail(attr.status());
@@ -137,6 +152,23 @@ void add_run(CLI::App& app, int& exit_code) {
                   "Under Slurm, when to go back into the queue after a notice: never, preempted, "
                   "time-limit (then too) (default: preempted)")
       ->type_name("WHEN");
+  run->add_option("--nnodes", parsed->nnodes,
+                  "Machines that the job runs on; MIN:MAX goes on with fewer (default: 1; in a "
+                  "Slurm step all of its nodes)")
+      ->type_name("N|MIN:MAX");
+  run->add_option("--rdzv", options.nodes.meeting_place,
+                  "Where the agents of several nodes meet: the first one's address (default port: "
+                  "29400)")
+      ->type_name("HOST[:PORT]");
+  run->add_option("--node-rank", options.nodes.index,
+                  "This node's place; 0 is at the address of --rdzv (default: found out)")
+      ->type_name("I");
+  run->add_option("--node-name", options.nodes.name,
+                  "This node's name in the job (default: the machine's)");
+  run->add_option("--lease", parsed->lease_s,
+                  "Seconds after which a node that cannot be reached has ended its ranks "
+                  "(default: 5)")
+      ->type_name("S");
   run->add_option("--python", options.python,
                   "Interpreter of the script (default: $VIRTUAL_ENV/bin/python, else python3)");
   run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")

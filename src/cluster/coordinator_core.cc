@@ -240,7 +240,7 @@ void CoordinatorCore::on_node_message(Node& node, const Message& message) {
   };
   std::visit(overloaded{
                  [&](const Failed& m) { on_failed(node, m); },
-                 [&](const Stopped& m) { on_ranks_gone(node, m.generation, m.port, false); },
+                 [&](const Stopped& m) { on_stopped(node, m); },
                  [&](const Finished& m) { on_ranks_gone(node, m.generation, m.port, true); },
                  [&](const Goodbye&) { leave(node); },
                  [&](const Notice& m) { on_notice(m); },
@@ -266,6 +266,15 @@ void CoordinatorCore::on_failed(Node& node, const Failed& failed) {
   if (!first) return;
   nodes_.set_phase(node, Phase::stopping);  // of itself: it needs no order
   begin_stop(StopWhy::peer_failed);
+}
+
+void CoordinatorCore::on_stopped(Node& node, const Stopped& stopped) {
+  on_ranks_gone(node, stopped.generation, stopped.port, false);
+  if (stopped.generation != generation_ || !node.in_round) return;
+  progressed_ = progressed_ || stopped.account.progressed;
+  for (Failure& failure : failures_) {
+    if (failure.node == node.name) failure.account = stopped.account;
+  }
 }
 
 void CoordinatorCore::on_ranks_gone(Node& node, std::uint64_t generation, std::uint16_t port,

@@ -66,6 +66,7 @@ struct Failure {
   std::uint32_t rank = 0;  // the last three: of a rank that failed
   int exit_code = 0;
   int signal = 0;
+  Account account{};  // what the node made of it afterwards, if it said so
 };
 
 // All ranks of a generation are gone: what now? Answered by on_decision.
@@ -75,6 +76,7 @@ struct Decide {
   std::vector<Failure> failures;
   std::uint64_t failures_total = 0;  // of this generation, kept or not
   std::uint32_t restarts = 0;        // decided so far
+  bool progressed = false;           // some node says so of its ranks
   bool drained = false;              // no failure: the ranks stopped after an agreed step
 };
 struct Decision {
@@ -137,6 +139,7 @@ class CoordinatorCore {
   void on_node_message(Node& node, const Message& message);
   void on_ranks_gone(Node& node, std::uint64_t generation, std::uint16_t port, bool finished);
   void on_failed(Node& node, const Failed& failed);
+  void on_stopped(Node& node, const Stopped& stopped);
   void on_notice(const Notice& notice);
   template <typename Answer>
   void on_drain_answer(Node& node, const Answer& answer);
@@ -171,6 +174,7 @@ class CoordinatorCore {
   std::uint32_t restarts_ = 0;
   std::vector<Failure> failures_;
   std::uint64_t failures_total_ = 0;
+  bool progressed_ = false;
   std::uint64_t refused_ = 0;
   std::optional<int> end_requested_;
   int exit_code_ = 0;

@@ -67,6 +67,20 @@ TEST(Coordinator, ALastCallIsNotExtendedForEver) {
   EXPECT_GE(bench.now_, 60 * kSecond);
 }
 
+TEST(Coordinator, TheDecisionHasWhatTheNodesSayOfTheirEnd) {
+  CoordinatorBench bench(config_of(2, 2));
+  const auto a = bench.join("a");
+  const auto b = bench.join("b");
+  bench.say(a, Failed{.generation = 1, .rank = 1, .exit_code = 1});
+  bench.say(b, Stopped{1, 2'001, {.progressed = true}});
+  bench.say(a, Stopped{1, 2'000, {false, true, false, 90, "user_code"}});
+  ASSERT_TRUE(bench.decide_);
+  EXPECT_TRUE(bench.decide_->progressed);
+  ASSERT_EQ(bench.decide_->failures.size(), 1U);
+  EXPECT_EQ(bench.decide_->failures[0].account.category, "user_code");
+  EXPECT_FALSE(bench.decide_->failures[0].account.retryable);
+}
+
 TEST(Coordinator, AFailureStopsTheRestAndTheNextRoundFollowsTheLastStopped) {
   CoordinatorBench bench(config_of(2, 2));
   const auto a = bench.join("a");

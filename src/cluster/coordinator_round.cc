@@ -148,6 +148,7 @@ void CoordinatorCore::decide(bool drained) {
                           .failures = failures_,
                           .failures_total = failures_total_,
                           .restarts = restarts_,
+                          .progressed = progressed_,
                           .drained = drained};
 }
 
@@ -228,6 +229,7 @@ void CoordinatorCore::start_round(std::int64_t now_ns) {
   enough_since_ns_.reset();
   failures_.clear();
   failures_total_ = 0;
+  progressed_ = false;
   drain_.reset();
   for (auto& [name, node] : nodes_.all()) node.in_round = false;
   Start start{.generation = generation_,

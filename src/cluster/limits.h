@@ -22,6 +22,7 @@ inline constexpr std::size_t job_bytes_max = 200;
 inline constexpr std::size_t token_bytes_max = 256;
 inline constexpr std::size_t node_bytes_max = 255;
 inline constexpr std::size_t address_bytes_max = 255;
+inline constexpr std::size_t category_bytes_max = 64;
 inline constexpr std::size_t reason_bytes_max = 400;
 
 inline constexpr std::uint32_t lease_ms_min = 100;

@@ -161,8 +161,8 @@ void Member::rank_failed(std::uint32_t local_rank, int exit_code, int signal) {
   pump();
 }
 
-void Member::ranks_stopped(std::uint16_t port) {
-  core_.ranks_stopped(port, lease_clock_ns());
+void Member::ranks_stopped(std::uint16_t port, Account account) {
+  core_.ranks_stopped(port, lease_clock_ns(), std::move(account));
   pump();
 }
 

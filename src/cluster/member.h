@@ -32,7 +32,7 @@ class Member {
   [[nodiscard]] std::vector<Order> take_orders() { return std::exchange(orders_, {}); }
 
   void rank_failed(std::uint32_t local_rank, int exit_code, int signal);
-  void ranks_stopped(std::uint16_t port);
+  void ranks_stopped(std::uint16_t port, Account account = {});
   void finished(std::uint16_t port);
   void notice(std::uint32_t grace_ms);
   void boundary(std::uint64_t step);

@@ -146,7 +146,7 @@ void MemberCore::on_welcome(const Welcome& welcome, std::int64_t now_ns) {
   if (ranks_ == Ranks::finished) {
     send(Finished{generation_, port_});
   } else {
-    send(Stopped{generation_, port_});
+    send(Stopped{generation_, port_, account_});
   }
 }
 
@@ -252,13 +252,14 @@ void MemberCore::rank_failed(std::uint32_t local_rank, int exit_code, int signal
   if (joined()) send(*failure_);
 }
 
-void MemberCore::ranks_stopped(std::uint16_t port, std::int64_t) {
+void MemberCore::ranks_stopped(std::uint16_t port, std::int64_t, Account account) {
   HW_CHECK(has_ranks() && port != 0);
   ranks_ = Ranks::none;
   port_ = port;
+  account_ = std::move(account);
   if (!joined() || !told_running_) return;
   told_running_ = false;
-  send(Stopped{generation_, port_});
+  send(Stopped{generation_, port_, account_});
 }
 
 void MemberCore::finished(std::uint16_t port, std::int64_t now_ns) {

@@ -102,7 +102,7 @@ class MemberCore {
   // The supervisor. A failed rank is followed by ranks_stopped as soon as none is left: the
   // supervisor tears the rest down of itself. `port`: newly reserved.
   void rank_failed(std::uint32_t local_rank, int exit_code, int signal, std::int64_t now_ns);
-  void ranks_stopped(std::uint16_t port, std::int64_t now_ns);
+  void ranks_stopped(std::uint16_t port, std::int64_t now_ns, Account account = {});
   void finished(std::uint16_t port, std::int64_t now_ns);  // all ranks ended with 0
   void notice(std::uint32_t grace_ms, std::int64_t now_ns);
   void boundary(std::uint64_t step, std::int64_t now_ns);
@@ -159,6 +159,7 @@ class MemberCore {
   std::uint16_t port_ = 0;
   bool told_running_ = false;  // the coordinator expects a `stopped` or `finished`
   std::optional<Failed> failure_;
+  Account account_;  // of the ranks that stopped last
   std::optional<Notice> notice_;
   std::string own_address_;
   std::string peer_address_;

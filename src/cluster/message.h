@@ -91,10 +91,19 @@ struct Failed {
   std::int32_t exit_code = 0;
   std::uint8_t signal = 0;
 };
+// What a node knows of the end of its ranks, for whoever decides about a restart.
+struct Account {
+  bool progressed = false;        // they trained something that no generation before them had
+  bool is_cause = false;          // not the consequence of another node's failure
+  bool retryable = true;          // trying again may mend it
+  std::uint8_t sure_percent = 0;  // how sure the rest is
+  std::string category;           // empty: nothing is known but how they ended
+};
 // No rank of the generation runs here any more.
 struct Stopped {
   std::uint64_t generation = 0;
   std::uint16_t port = 0;
+  Account account{};
 };
 // All ranks of the generation ended with 0 here.
 struct Finished {

@@ -130,6 +130,13 @@ void word(Io& io, const char* field, Enum& value, Enum first, Enum last) {
 }
 
 template <typename Io>
+void flag(Io& io, const char* field, bool& value) {
+  std::uint8_t number = value ? 1 : 0;
+  io.number(field, number, 0, 1);
+  value = number != 0;
+}
+
+template <typename Io>
 void generation(Io& io, std::uint64_t& value) {
   io.number("generation", value, 1, generation_max);
 }
@@ -162,9 +169,7 @@ void fields(Io& io, Hello& m) {
 template <typename Io>
 void fields(Io& io, Refuse& m) {
   word(io, "why", m.why, Refusal::other_job, Refusal::full);
-  std::uint8_t retry = m.retry ? 1 : 0;
-  io.number("retry", retry, 0, 1);
-  m.retry = retry != 0;
+  flag(io, "retry", m.retry);
   io.text("text", m.text, 0, reason_bytes_max);
 }
 
@@ -209,13 +214,24 @@ void fields(Io& io, Failed& m) {
   io.number("signal", m.signal, 0, 127);
 }
 
-// The messages that are a generation and a port, or a generation and a step.
-template <typename Io, typename M>
-  requires std::is_same_v<M, Stopped> || std::is_same_v<M, Finished>
-void fields(Io& io, M& m) {
+template <typename Io>
+void fields(Io& io, Stopped& m) {
+  generation(io, m.generation);
+  io.number("port", m.port, 1, any<std::uint16_t>);
+  flag(io, "progressed", m.account.progressed);
+  flag(io, "is_cause", m.account.is_cause);
+  flag(io, "retryable", m.account.retryable);
+  io.number("sure_percent", m.account.sure_percent, 0, 100);
+  io.text("category", m.account.category, 0, category_bytes_max);
+}
+
+template <typename Io>
+void fields(Io& io, Finished& m) {
   generation(io, m.generation);
   io.number("port", m.port, 1, any<std::uint16_t>);
 }
+
+// The messages that are a generation and a step.
 
 template <typename Io, typename M>
   requires std::is_same_v<M, Boundary> || std::is_same_v<M, Propose> || std::is_same_v<M, Accept> ||

@@ -94,7 +94,7 @@ def test_kubeflow_names_the_node(agent):
     }
     text = "import os; print(os.environ['RANK'], os.environ['WORLD_SIZE'])"
     done = agent.run("--python", "python3", agent.script(text))
-    assert done.stdout == b"0 1\n", "this node's ranks; several nodes are not wired yet"
+    assert done.stdout == b"0 1\n", "pods that do not know their job's name run alone"
     assert agent.attempts("train-ctr-worker-0-node1") == [1]
 
 

@@ -17,7 +17,7 @@ _file = None  # open as long as the process lives
 def install() -> None:
     global _file
     folder = os.path.dirname(core.journal_path())
-    rank = os.environ.get("LOCAL_RANK", "0")
+    rank = os.environ.get("RANK", "0")
     if not folder or signal.getsignal(SIGNAL) != signal.SIG_DFL:
         return
     try:

@@ -1,0 +1,285 @@
+#include "agent/attempt_runner.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+
+#include "agent/python_layout.h"
+#include "base/clock.h"
+#include "base/job_path.h"
+#include "headway/headway.h"
+
+namespace headway::agent {
+namespace {
+
+using base::Code;
+using base::Result;
+using base::Status;
+
+// A rank would take 1 ms by itself; this once costs less than it saves in precision.
+constexpr std::int64_t kCalibrateNs = 10'000'000;
+
+bool has_terminal() {
+  return ::isatty(STDIN_FILENO) == 1 || ::isatty(STDOUT_FILENO) == 1 ||
+         ::isatty(STDERR_FILENO) == 1;
+}
+
+std::string board_path(const std::string& attempt_dir) {
+  return attempt_dir + "/board";
+}
+
+}  // namespace
+
+AttemptRunner::AttemptRunner(const RunOptions& options, Environment environment,
+                             std::vector<std::string> argv, std::int64_t began_monotonic_ns,
+                             std::optional<NodeSeat> node)
+    : options_(options),
+      environment_(std::move(environment)),
+      argv_(std::move(argv)),
+      began_ns_(began_monotonic_ns),
+      node_(std::move(node)),
+      slurm_(slurm_info(environment_)),
+      pod_(pod_info(environment_)),
+      console_(options.quiet),
+      own_groups_(many() || !has_terminal()),
+      warm_(options, own_groups_, signals_, sweep_),
+      aftermath_(options) {}
+
+Status AttemptRunner::start() {
+  guard_.start(run_id_);
+  sweep_.start();
+  Status status = signals_.start(own_groups_);
+  if (!status.ok()) return status;
+  if (slurm_) scheduler_.emplace(*slurm_, environment_, signals_, options_.requeue).ask_times();
+  return open_folder();
+}
+
+// Code::invalid_input: the job must not start. Anything else was told and only ends the measuring.
+Status AttemptRunner::open_folder() {
+  const std::string* disabled = find_variable(environment_, "HEADWAY_DISABLE");
+  if (disabled != nullptr && !disabled->empty() && *disabled != "0") return {};
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  const Result<std::string> root = state_root(options_);
+  Result<JobFolder> folder =
+      root.ok() ? JobFolder::open(root.value(), options_, slurm_, local, run_id_, node_)
+                : Result<JobFolder>(root.status());
+  if (!folder.ok()) {
+    if (folder.status().code() == Code::invalid_input) return folder.status();
+    console_.warn(folder.status().message() + "; running unmeasured (choose a folder with --dir)");
+    return {};
+  }
+  folder_ = std::move(*folder);
+  const int left = kill_marked(folder_->previous_run());
+  if (left > 0) {
+    console_.note(fmt::format("ended {} process{} that an earlier agent of this job had left", left,
+                              left == 1 ? "" : "es"));
+  }
+  anchor_clock();
+  hook_ = find_hook(own_binary(), environment_);
+  if (hook_.empty()) {
+    console_.warn(
+        "the Python hook was not found; measuring from outside only (set HEADWAY_PYTHON_DIR)");
+  }
+  return {};
+}
+
+// One tie of the clocks for all journals of this run, our own included.
+void AttemptRunner::anchor_clock() {
+  anchor_ = base::to_text(base::take_real_anchor());
+  ::setenv("HEADWAY_ANCHOR", anchor_.c_str(), 1);
+  const base::TickClock clock = base::calibrate_tick_clock(kCalibrateNs);
+  if (clock.kind != base::TickKind::tsc) return;
+  tsc_hz_ = clock.hz;
+  ::setenv("HEADWAY_TSC_HZ", fmt::to_string(tsc_hz_).c_str(), 1);
+}
+
+AttemptContext AttemptRunner::open_attempt(int restarts, const NodeAttempt* agreed) {
+  AttemptContext attempt;
+  attempt.restarts = restarts;
+  attempt.place.world_size = options_.nproc;
+  if (agreed != nullptr) attempt.place = agreed->place;
+  ++attempts_;
+  if (!folder_) return attempt;
+  AttemptId id = folder_->first_attempt();
+  if (agreed != nullptr) {
+    id = attempt_of(agreed->id);
+  } else if (restarts > 0) {
+    id.launch = folder_->newest_attempt(attempt_).launch + 1;
+  }
+  attempt_ = id;
+  Result<std::string> dir = folder_->make_attempt(id);
+  Status status = dir.status();
+  if (status.ok()) {
+    attempt.dir = *dir;
+    attempt.measurement =
+        Measurement{folder_->root(), folder_->job(), id.value(), anchor_, tsc_hz_, hook_};
+    status = journal_.open(attempt.dir, folder_->job(), id.value(), attempt.place.world_size,
+                           node_name());
+  }
+  if (!status.ok()) {
+    if (!warned_) console_.warn(status.message() + "; going on without it");
+    warned_ = true;
+    return attempt;
+  }
+  if (node_) {
+    journal_.attr("node", node_->name);
+    journal_.attr("nodes", fmt::to_string(attempt.place.nodes));
+  }
+  take_slurm_times(SlurmScheduler::launch_wait_ns);
+  write_opening(journal_, options_, slurm_, id, attempts_ == 1 ? began_ns_ : base::monotonic_ns());
+  return attempt;
+}
+
+// The controller knows since when the job waited; the environment at best when it started.
+void AttemptRunner::take_slurm_times(std::int64_t wait_ns) {
+  if (!scheduler_ || slurm_times_known_) return;
+  const std::optional<SlurmTimes> times = scheduler_->times(wait_ns);
+  if (!times) return;
+  slurm_times_known_ = true;
+  slurm_->submit_time_s = times->submitted_s.value_or(0);
+  slurm_->start_time_s = times->allocated_s.value_or(slurm_->start_time_s);
+}
+
+// A launcher that we run (torchrun --max-restarts) makes attempts by itself. What we have to say
+// later, of its end, belongs to the last of them.
+void AttemptRunner::follow_launcher() {
+  if (!folder_ || options_.has_ranks() || node_) return;
+  const AttemptId newest = folder_->newest_attempt(attempt_);
+  if (newest.launch == attempt_.launch) return;
+  attempt_ = newest;
+  journal_.close();
+  const Status status = journal_.open(folder_->attempt_path(newest), folder_->job(), newest.value(),
+                                      options_.nproc, node_name());
+  if (!status.ok()) console_.warn(status.message() + "; going on without it");
+}
+
+SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) const {
+  SpawnPlan plan;
+  plan.argv = argv_;
+  plan.capture_output = many();
+  plan.own_process_group = own_groups_;
+  RankIdentity identity;
+  identity.local_rank = index;
+  identity.nproc = options_.nproc;
+  identity.place = attempt.place;
+  identity.restart_count = attempt.restarts;
+  identity.restarts_max = options_.restarts.count;
+  identity.run_id = folder_ ? folder_->job() : "none";
+  if (!attempt.dir.empty()) {
+    identity.error_file = base::error_file_path(
+        attempt.dir, static_cast<std::uint32_t>(attempt.place.first_rank + index));
+  }
+  plan.environment = process_environment(environment_, has_ranks() ? &identity : nullptr,
+                                         attempt.measurement ? &*attempt.measurement : nullptr,
+                                         options_.kind != CommandKind::program);
+  plan.environment.insert_or_assign(std::string(kRunVariable), run_id_);
+  if (!attempt.dir.empty()) keep_flight_recorder(plan.environment, attempt.dir);
+  if (attempt.board.valid()) {
+    plan.environment.insert_or_assign("HEADWAY_BOARD", board_path(attempt.dir));
+  }
+  return plan;
+}
+
+void AttemptRunner::warm_up() {
+  if (!folder_ || hook_.empty() || !has_ranks()) return;
+  AttemptContext nowhere;
+  nowhere.place.world_size = options_.nproc;
+  nowhere.place.master_port = 1;  // what tells ranks apart is not the server's
+  nowhere.measurement = Measurement{folder_->root(), folder_->job(), 0, anchor_, tsc_hz_, hook_};
+  warm_.prepare(plan_process(nowhere, 0), folder_->root());
+}
+
+Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed) {
+  journal_.close();
+  AttemptContext attempt = open_attempt(restarts, agreed);
+  aftermath_.begin_attempt();
+  // On several nodes nobody agrees on a common last step yet: ranks are told by signals.
+  if (attempt.measurement && has_ranks() && agreed == nullptr) {
+    auto board =
+        record::Board::create(board_path(attempt.dir), static_cast<std::uint32_t>(options_.nproc));
+    if (board.ok()) attempt.board = std::move(*board);
+  }
+  progress_.open(attempt.dir, has_ranks() ? options_.nproc : 0, attempt.place.first_rank);
+  if (has_ranks() && agreed == nullptr) {
+    Result<ReservedPort> port = reserve_port();
+    if (!port.ok()) return port.status();
+    attempt.port = std::move(*port);
+    attempt.place.master_port = attempt.port.port;
+  }
+  AttemptPlan plan;
+  plan.nproc = options_.nproc;
+  plan.grace_ns = options_.grace_ns;
+  plan.own_process_groups = own_groups_;
+  plan.under_scheduler = scheduled();
+  plan.scheduler = scheduler_ ? &*scheduler_ : nullptr;
+  plan.has_ranks = has_ranks();
+  plan.dir = attempt.dir;
+  plan.process = [this, &attempt](int index) { return plan_process(attempt, index); };
+  plan.before_mark = [this] { follow_launcher(); };
+  plan.first_rank = attempt.place.first_rank;
+  plan.companion = agreed != nullptr ? agreed->companion : nullptr;
+  plan.hang = options_.hang;
+  if (attempt.board.valid()) plan.board = &attempt.board;
+  if (attempt.measurement && has_ranks()) plan.progress = &progress_;
+  plan.started = [this] { aftermath_.when_idle(); };
+  if (attempt.measurement && !hook_.empty()) {
+    warm_.prepare(plan.process(0), folder_->root());
+    plan.server = warm_.server();
+    plan.plain_reason = warm_.reason();
+    plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
+  }
+  Result<AttemptResult> result =
+      Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
+    take_slurm_times(0);
+    if (slurm_times_known_) write_allocation(journal_, *slurm_, began_ns_);
+  }
+  if (!result.ok()) {
+    // Nothing ran: the job's record must not look like a clean end.
+    const RankEnd end{start_failure_code(result.status()), 0};
+    const auto rank = static_cast<std::uint32_t>(attempt.place.first_rank);
+    journal_.failure(rank, end, HW_ORIGIN_USER);
+    journal_.exit(rank, end, HW_ORIGIN_USER);
+  }
+  return result;
+}
+
+void AttemptRunner::close_journal(bool job_ends) {
+  if (job_ends) journal_.mark(HW_MARK_JOB_END);
+  journal_.close();
+}
+
+void AttemptRunner::end(bool failed) {
+  aftermath_.when_idle();
+  sweep_.kill_descendants(true);
+  if (!folder_) return;
+  const std::uint64_t attempts = node_ ? static_cast<std::uint64_t>(attempts_)
+                                       : attempt_.launch - folder_->first_attempt().launch + 1;
+  if (attempts == 0) return;
+  const std::uint64_t failures = attempts - 1 + (failed ? 1 : 0);
+  // A line to paste: the folder is named if it was named to us.
+  const std::string where = options_.dir.empty() ? "" : fmt::format(" --dir '{}'", options_.dir);
+  console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway report {}{}",
+                            folder_->job(), attempts, attempts == 1 ? "" : "s", failures,
+                            failures == 1 ? "" : "s", folder_->job(), where));
+}
+
+void AttemptRunner::come_back() {
+  if (scheduler_) scheduler_->come_back(console_, signals_);
+}
+
+std::string AttemptRunner::name_of(int rank) const {
+  return has_ranks() ? fmt::format("rank {}", rank) : argv_.front();
+}
+
+int AttemptRunner::start_failure_code(const Status& status) const {
+  if (options_.kind != CommandKind::program) return kExitAgentFault;
+  if (status.code() == Code::not_found) return kExitNotFound;
+  return status.code() == Code::unsupported ? kExitNotExecutable : kExitAgentFault;
+}
+
+}  // namespace headway::agent
