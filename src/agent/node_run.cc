@@ -97,6 +97,13 @@ int NodeRun::follow() {
     const bool silent = ::poll(ready, 2, trouble_.empty() ? kPatienceMs : -1) == 0;
     seat_->serve();
     if (silent) tell_trouble();
+    // Before a signal is looked at: the supervisor knows what to do with it once ranks are due.
+    if (const auto start = seat_->take_start(); start && !stopped_) {
+      if (Status status = run_round(*start); !status.ok()) {
+        runner_.console().warn(status.message());
+        return finish(kExitAgentFault, false);
+      }
+    }
     if (const int signal = stop_signal(); signal != 0) {
       if (stopped_) return finish(stopped_->exit_code, stopped_->job_ends);  // asked twice
       Outcome outcome;
@@ -104,12 +111,6 @@ int NodeRun::follow() {
       outcome.failed_rank = 0;
       outcome.failed_end = {0, signal};
       on_stopped(outcome);
-    }
-    if (const auto start = seat_->take_start(); start && !stopped_) {
-      if (Status status = run_round(*start); !status.ok()) {
-        runner_.console().warn(status.message());
-        return finish(kExitAgentFault, false);
-      }
     }
     if (!seat_->gave_up().empty()) {
       runner_.console().warn(seat_->gave_up());
@@ -197,7 +198,6 @@ void NodeRun::on_stopped(const Outcome& outcome) {
   const bool scheduled = runner_.scheduled();
   stopped_ = after_stop(judge(outcome, false, scheduled), outcome, scheduled, runner_.stop_cause(),
                         options_.requeue);
-  if (stopped_->exit_code == 0) stopped_->exit_code = kExitPreempted;
   seat_->leave(stopped_->exit_code);
 }
 

@@ -38,7 +38,6 @@ std::vector<Message> one_of_each() {
                 .master_addr = "10.0.0.7"},
           Stop{42, StopWhy::membership},
           Failed{.generation = 42, .rank = 9, .exit_code = -1, .signal = 9},
-          Stopped{42, 30'001},
           Stopped{42, 30'001, {true, true, false, 90, "user_error"}},
           Finished{42, 30'002},
           Notice{42, 120'000},

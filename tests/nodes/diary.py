@@ -5,6 +5,7 @@ resumes. Ranks are held together as collectives would: by a connection to rank 0
 import os
 import socket
 import sys
+import threading
 import time
 
 rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -15,6 +16,12 @@ diary = os.open(os.environ["DIARY"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o6
 def write(what: str) -> None:
     line = f"{time.monotonic_ns()} {os.environ['HOST']} {attempt} {rank} {world} {node} {what}\n"
     os.write(diary, line.encode())
+
+
+def heartbeat() -> None:
+    while True:
+        write("alive")
+        time.sleep(0.02)
 
 
 def receive(link: socket.socket) -> bytes:
@@ -29,6 +36,7 @@ def main() -> None:
     place = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     links = []
     write("begin")
+    threading.Thread(target=heartbeat, daemon=True).start()
     if rank == 0:
         server = socket.create_server(("", place[1]), reuse_port=False)
         links = [server.accept()[0] for _ in range(world - 1)]

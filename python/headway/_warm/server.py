@@ -141,7 +141,9 @@ class Server:
             for fd in fds:
                 os.close(fd)
             return False
-        self._become(rank, first=bool(request["learn"] and rank.environment.get("LOCAL_RANK") == "0"))
+        self._become(
+            rank, first=bool(request["learn"] and rank.environment.get("LOCAL_RANK") == "0")
+        )
         return True
 
     def _fork(self, request: dict[str, Any], fds: list[int]) -> Rank | None:
