@@ -285,3 +285,19 @@ def test_a_server_that_cannot_fork_falls_back(hooked):
     assert done.returncode == 0, done.stderr.decode()
     assert "plain start: 1 thread running in the fork server" in done.stderr.decode()
     assert how(hooked, "a") == "plain: 1 thread running in the fork server"
+
+
+def test_a_single_rank_with_all_its_threads_is_warm_too(hooked):
+    """numpy's BLAS has threads of its own then, which end before a fork; torch's work after it."""
+    text = """
+import os
+import numpy, torch
+a = torch.ones(600, 600)
+assert (a @ a)[0, 0] == 600 and (a.numpy() @ a.numpy())[0, 0] == 600
+assert torch.get_num_threads() == THREADS
+if os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+    os._exit(9)
+""".replace("THREADS", str(len(os.sched_getaffinity(0))))
+    done = run(hooked, text, "--max-restarts", "1", "--job", "a")
+    assert done.returncode == 0, done.stderr.decode()
+    assert [how(hooked, "a", attempt) for attempt in (1, 2)] == ["warm", "warm"]

@@ -11,10 +11,27 @@ def threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
+_harmless = 0  # threads of numpy's BLAS, which ends them itself before a fork
+
+
+def allow_present_threads() -> None:
+    """Those that run now survive a fork, by their own doing."""
+    global _harmless
+    _harmless = threads() - 1
+
+
+def extra_threads() -> int:
+    """That nobody has answered for."""
+    global _harmless
+    count = threads() - 1
+    _harmless = min(_harmless, count)  # they do not come back by themselves
+    return count - _harmless
+
+
 def unfit() -> str:
     """Why not, or ''. A lock that another thread holds stays locked in the copy; a process group
     or an accelerator's context belongs to the process that opened it."""
-    extra = threads() - 1
+    extra = extra_threads()
     if extra:
         return f"{extra} thread{'s' if extra > 1 else ''} running in the fork server"
     c10d = sys.modules.get("torch.distributed.distributed_c10d")

@@ -88,6 +88,8 @@ class Preloader:
         environ = os.environ.__class__
         os.environ.__class__ = _WatchedEnviron
         try:
+            if "torch" in names or "numpy" in names:
+                self._import_numpy()
             for name in sorted(names, key=self._is_local):  # installed ones first
                 if name not in sys.modules and name.partition(".")[0] not in self.skip:
                     self._import(name)
@@ -110,13 +112,26 @@ class Preloader:
         _askers.clear()
         if tainted:
             tainted.setdefault(package, f"imports {next(iter(tainted))}")
-        elif fitness.threads() > 1 and package not in TRUSTED:
+        elif fitness.extra_threads() and package not in TRUSTED:
             tainted[package] = "starts a thread while it is imported"
         if tainted:
             raise Taint(tainted)
         if local:
             after = _generators()
             self.seeded |= {kind: after[kind] for kind in before if after[kind] != before[kind]}
+
+    def _import_numpy(self) -> None:
+        """Before all others, to know its threads: OpenBLAS starts some as it is loaded, and has
+        them end when the process forks."""
+        if "numpy" in sys.modules or "numpy" in self.skip or self._is_local("numpy"):
+            return
+        alone = fitness.threads() == 1
+        try:
+            importlib.import_module("numpy")
+        except Exception:
+            return
+        if alone:
+            fitness.allow_present_threads()
 
     def _is_local(self, name: str) -> bool:
         package = name.partition(".")[0]
