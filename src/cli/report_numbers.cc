@@ -151,9 +151,10 @@ void add_stragglers(Page& page, const Report& r) {
     page.add_broken(
         labelled(i == 0 ? "Stragglers" : "")
             .add(fmt::format("rank {}{}", row.rank, host), Ink::down)
-            .add(fmt::format(" was last in {} of its {} steps and held the rest up for {}",
+            .add(fmt::format(" was last in {} of its {} steps and held the rest up for {}{}",
                              human_count(row.critical_steps), human_count(row.steps),
-                             human_duration(row.held_up_ns, style))),
+                             human_duration(row.held_up_ns, style),
+                             row.slow_in.empty() ? "" : ", in " + row.slow_in)),
         kLabelColumns);
   }
   if (slow.size() > names_shown_max) {

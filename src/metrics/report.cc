@@ -113,6 +113,30 @@ AttemptRow attempt_row(const JobResult& job, std::size_t i, const event::NameTab
   return row;
 }
 
+// What a straggler does longer than the middle one of its peers. Where nothing explains a good part
+// of the delay, it is the training itself.
+std::string slow_stage(const RankRow& slow, const std::map<std::uint32_t, RankRow>& ranks) {
+  constexpr double kExplains = 0.25;
+  constexpr Bucket kStages[] = {Bucket::wasted_data_wait, Bucket::wasted_recompile,
+                                Bucket::wasted_eval, Bucket::wasted_checkpoint_blocked,
+                                Bucket::wasted_other};
+  std::string name = "training";
+  auto most_ns = static_cast<std::int64_t>(kExplains * static_cast<double>(slow.held_up_ns));
+  for (const Bucket stage : kStages) {
+    std::vector<std::int64_t> peers;
+    for (const auto& [rank, row] : ranks) {
+      if (rank != slow.rank) peers.push_back(row.sums[stage]);
+    }
+    const auto middle = peers.begin() + static_cast<std::ptrdiff_t>(peers.size() / 2);
+    std::nth_element(peers.begin(), middle, peers.end());
+    const std::int64_t longer_ns = slow.sums[stage] - *middle;
+    if (longer_ns < most_ns) continue;
+    most_ns = longer_ns;
+    name = timeline::bucket_name(stage);
+  }
+  return name;
+}
+
 std::vector<RankRow> rank_rows(const JobResult& job) {
   std::map<std::uint32_t, RankRow> by_rank;
   std::uint64_t steps = 0;
@@ -138,7 +162,8 @@ std::vector<RankRow> rank_rows(const JobResult& job) {
                           std::min(2.0 * fair, 0.9 * static_cast<double>(steps)) &&
                       static_cast<double>(row.held_up_ns) > kStragglerTimeShare * loop_ns;
     }
-    rows.push_back(std::move(row));
+    if (row.straggler) row.slow_in = slow_stage(row, by_rank);
+    rows.push_back(row);
   }
   return rows;
 }

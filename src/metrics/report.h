@@ -51,6 +51,7 @@ struct RankRow {
   std::uint64_t steps = 0, critical_steps = 0;
   std::int64_t held_up_ns = 0;
   bool straggler = false;
+  std::string slow_in;  // of a straggler: "data_wait", …; "training": in the steps themselves
 };
 
 struct StageRow {  // who held up a start-up stage

@@ -88,6 +88,8 @@ ordered_json ranks_json(const Report& r) {
                    {"critical_steps", row.critical_steps},
                    {"held_up_ns", row.held_up_ns},
                    {"straggler", row.straggler},
+                   {"slow_in",
+                    row.straggler ? nlohmann::ordered_json(row.slow_in) : nlohmann::ordered_json()},
                    {"l2", l2_json(row.sums)}});
   }
   return out;

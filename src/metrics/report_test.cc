@@ -100,6 +100,22 @@ TEST(Report, AStragglerIsNamed) {
   const Report report = report_of(s);
   ASSERT_EQ(report.ranks.size(), 4u);
   for (const RankRow& row : report.ranks) EXPECT_EQ(row.straggler, row.rank == 2) << row.rank;
+  EXPECT_EQ(report.ranks[2].slow_in, "training");
+}
+
+TEST(Report, AStragglerIsNamedWithWhatItDoesLonger) {
+  Story s;
+  for (std::uint32_t r = 0; r < 4; ++r) {
+    s.as(1, r).mark(0, HW_MARK_LAUNCHER_START);
+    for (int n = 1; n <= 50; ++n) {
+      const double late = r == 2 ? 0.3 : 0.0;
+      s.span(n - 1, n - 0.9 + late, HW_PHASE_DATA_WAIT).step(n - 0.9 + late, n - 0.3 + late, n);
+    }
+    s.exit(50);
+  }
+  const Report report = report_of(s);
+  ASSERT_TRUE(report.ranks[2].straggler);
+  EXPECT_EQ(report.ranks[2].slow_in, "data_wait");
 }
 
 TEST(Report, JsonFollowsTheContract) {
