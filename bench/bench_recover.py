@@ -87,7 +87,7 @@ class Recovery:
         diary = self.folder / "diary"
         if not self._wait(lambda: len(rows_of(diary)) >= STEPS_BEFORE):
             raise SystemExit("the job never trained:\n" + (self.folder / "log").read_text())
-        time.sleep(1.0)  # the fork server has learnt, torchrun has settled
+        time.sleep(4.0)  # the fork server has learnt, torchrun has settled
         pid = rows_of(self.folder / "pids-1")[-1][0]
         killed_ns = time.monotonic_ns()
         os.kill(pid, signal.SIGKILL)
