@@ -112,8 +112,7 @@ void ForkServer::stop() {
   channel_.reset();
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  wait_for_end(pid_);
   pid_ = 0;
 }
 
@@ -171,9 +170,7 @@ bool honours_hook(SpawnPlan plan, const Signals& signals) {
   if (!child.ok()) return false;
   pollfd end{child->pidfd.get(), POLLIN, 0};
   if (!child->pidfd.valid() || ::poll(&end, 1, kProbeWaitMs) != 1) ::kill(child->pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = wait_for_end(child->pid);
   return WIFEXITED(status) && WEXITSTATUS(status) == kHookedExitCode;
 }
 

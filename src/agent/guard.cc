@@ -11,6 +11,7 @@
 #include <csignal>
 
 #include "agent/leftovers.h"
+#include "agent/spawn.h"
 #include "base/check.h"
 
 namespace headway::agent {
@@ -48,8 +49,7 @@ void Guard::start(const std::string& run_id) {
 Guard::~Guard() {
   if (pid_ > 0) {
     ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    wait_for_end(pid_);
   }
 }
 

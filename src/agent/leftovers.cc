@@ -1,7 +1,6 @@
 #include "agent/leftovers.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
@@ -16,23 +15,15 @@
 namespace headway::agent {
 namespace {
 
-constexpr std::size_t kProcBytesMax = 4 << 20;
+constexpr std::size_t kProcBytesMax = 64 << 20;  // far above what exec takes
 constexpr int kRoundsMax = 100;
 constexpr int kJanitorRounds = 50;  // of kRoundWaitMs: time for janitors to do their work
 constexpr int kRoundWaitMs = 20;
 
-// base::read_file() asks for the size first, and files of /proc have none.
+// "": it is gone, or not ours to look at.
 std::string read_proc(pid_t pid, const char* name) {
-  const base::UniqueFd fd(
-      ::open(fmt::format("/proc/{}/{}", pid, name).c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text;
-  char bytes[16384];
-  while (fd.valid() && text.size() < kProcBytesMax) {
-    const ssize_t got = ::read(fd.get(), bytes, sizeof(bytes));
-    if (got <= 0) break;
-    text.append(bytes, static_cast<std::size_t>(got));
-  }
-  return text;
+  auto text = base::read_file(fmt::format("/proc/{}/{}", pid, name), kProcBytesMax);
+  return text.ok() ? std::move(*text) : std::string();
 }
 
 bool carries(pid_t pid, const std::string& mark) {

@@ -139,6 +139,13 @@ Status make_output_pipes(OutputPipes& pipes) {
   return {};
 }
 
+int wait_for_end(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
 base::UniqueFd open_pidfd(pid_t pid) {
   return base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }

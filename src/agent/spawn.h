@@ -40,6 +40,9 @@ struct Child {
 // Code::not_found: no such program; Code::unsupported: it cannot be executed; else io_error.
 base::Result<Child> spawn(const SpawnPlan& plan, const Signals& signals);
 
+// Waits for a child's end and reaps it; its wait status.
+int wait_for_end(pid_t pid);
+
 // Invalid on a kernel without pidfds: SIGCHLD alone tells us then.
 base::UniqueFd open_pidfd(pid_t pid);
 

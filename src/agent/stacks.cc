@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
 
 #include "agent/spawn.h"
@@ -82,8 +81,7 @@ void collect(std::vector<pid_t> children, const std::function<void()>& meanwhile
   }
   for (const pid_t child : children) {
     ::kill(child, SIGKILL);
-    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    wait_for_end(child);
   }
 }
 

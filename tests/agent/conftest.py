@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from marked_processes import processes_with
 
 BUILT = Path(__file__).parents[2] / "build" / "headway"
 BINARY = Path(os.environ.get("HEADWAY_BIN", BUILT)).absolute()
+HOOK = Path(os.environ.get("HEADWAY_PYTHON", Path(__file__).parents[2] / "build" / "python"))
 WAIT_MAX_S = 30.0
 HEADER_BYTES = 4096
 MARKS = {
@@ -152,15 +154,7 @@ class Agent:
 
     def living(self) -> list[int]:
         """Processes that carry the mark, the binary's own included."""
-        wanted = f"HEADWAY_TEST_MARK={self.mark}".encode()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if wanted in path.read_bytes().split(b"\0"):
-                    found.append(int(path.parent.name))
-            except OSError:
-                continue
-        return found
+        return processes_with("HEADWAY_TEST_MARK", self.mark)
 
 
 @pytest.fixture
@@ -178,6 +172,15 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
     finally:
         for pid in made.living():
             os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def hooked(agent: Agent) -> Agent:
+    """The agent with the hook."""
+    if not (HOOK / "headway").exists():
+        pytest.fail(f"{HOOK} is not built; build it or set HEADWAY_PYTHON")
+    agent.environment["HEADWAY_PYTHON_DIR"] = str(HOOK)
+    return agent
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-BUILT = Path(os.environ.get("HEADWAY_PYTHON", Path(__file__).parents[2] / "build" / "python"))
-
 # Ranks meet in a collective of gloo after every step. Rank 1 never comes to step 5 the first time.
 TEXT = """
 import os, time
@@ -33,12 +31,6 @@ for step in hw.steps(range(8)):
     meet()
 dist.destroy_process_group()
 """
-
-
-@pytest.fixture
-def hooked(agent):
-    agent.environment["HEADWAY_PYTHON_DIR"] = str(BUILT)
-    return agent
 
 
 @pytest.mark.parametrize("tool", ["py-spy", "faulthandler"])

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
 
 import pytest
-
-BUILT = Path(os.environ.get("HEADWAY_PYTHON", Path(__file__).parents[2] / "build" / "python"))
 
 # Ranks wait for each other after each step, as in a collective: whoever stops alone hangs the rest.
 TEXT = """
@@ -20,7 +17,7 @@ first = int(pathlib.Path("saved-0").read_text()) if os.path.exists("saved-0") el
 hw.init()
 if first:
     hw.restore(first, first)
-for step in range(first + 1, 2000):
+for step in range(first + 1, 1_000_000):
     pathlib.Path(f"at-{rank}").write_text(str(step))
     while not all(int(pathlib.Path(f"at-{r}").read_text() or 0) >= step for r in range(int(ranks))
                   if os.path.exists(f"at-{r}")):
@@ -32,12 +29,6 @@ for step in range(first + 1, 2000):
         print("stopped after", step)
         sys.exit(0)
 """
-
-
-@pytest.fixture
-def hooked(agent):
-    agent.environment["HEADWAY_PYTHON_DIR"] = str(BUILT)
-    return agent
 
 
 def running(agent, until, *options: str):

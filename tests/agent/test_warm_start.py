@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-BUILT = Path(os.environ.get("HEADWAY_PYTHON", Path(__file__).parents[2] / "build" / "python"))
-
 # Everything that a script can ask of its process, but for what differs from start to start.
 PORTRAIT = """
 import json, os, random, re, resource, signal, sys, threading
@@ -62,14 +60,10 @@ def pdeathsig():
 """
 
 
-@pytest.fixture
-def hooked(agent):
-    """The agent with the hook, and a module beside the script."""
-    if not (BUILT / "headway").exists():
-        pytest.fail(f"{BUILT} is not built; build it or set HEADWAY_PYTHON")
-    agent.environment["HEADWAY_PYTHON_DIR"] = str(BUILT)
-    agent.script(MINE, "mine.py")
-    return agent
+@pytest.fixture(autouse=True)
+def mine(hooked):
+    """A module beside the script."""
+    hooked.script(MINE, "mine.py")
 
 
 def run(agent, text: str, *options: str, arguments: tuple[str, ...] = ()):

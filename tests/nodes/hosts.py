@@ -20,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from marked_processes import processes_with
 
 ROOT = Path(__file__).parents[2]
 BINARY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build" / "headway")).absolute()
@@ -184,15 +185,7 @@ class Network:
         subprocess.run(["ip", "link", "del", self.bridge], capture_output=True)
 
     def living(self) -> list[int]:
-        wanted = f"HEADWAY_TEST_MARK={self.mark}".encode()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if wanted in path.read_bytes().split(b"\0"):
-                    found.append(int(path.parent.name))
-            except OSError:
-                continue
-        return found
+        return processes_with("HEADWAY_TEST_MARK", self.mark)
 
     def script(self, text: str, name: str = "train.py") -> str:
         path = self.folder / name

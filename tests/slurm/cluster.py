@@ -14,6 +14,8 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from marked_processes import processes_with
+
 HERE = Path(__file__).parent
 DEPLOY = HERE.parents[1] / "deploy" / "slurm"
 WAIT_MAX_S = 120.0
@@ -128,15 +130,7 @@ class Cluster:
         assert not left, f"still alive after the cluster's end: {left}"
 
     def living(self) -> list[int]:
-        wanted = f"HEADWAY_TEST_SLURM={self.mark}".encode()
-        found = []
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            try:
-                if wanted in path.read_bytes().split(b"\0"):
-                    found.append(int(path.parent.name))
-            except OSError:
-                continue
-        return found
+        return processes_with("HEADWAY_TEST_SLURM", self.mark)
 
     def ask(self, *command: str) -> str:
         """What it prints; nothing when it fails or takes too long."""

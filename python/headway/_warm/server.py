@@ -36,22 +36,28 @@ class Server:
         self.learn_read, self.learn_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.ready_ns = 0
         self.hopeless = ""
+        self.wanted: list[str] = []  # still to be imported, the last one first
 
     def run(self) -> None:
         """Returns in a rank."""
         own_name = _rename("headway-warm")
         core.import_clock_start()
-        self._preload(self._first_names())
+        self._load(self._first_names())
+        self._settle()
         self.ready_ns = time.monotonic_ns()
         self._tell(ready=len(sys.modules), skipped=self.memory.skip)
         while True:
-            ready, _, _ = select.select([self.channel, self.learn_read], [], [])
+            idle_s = 0 if self.wanted else None
+            ready, _, _ = select.select([self.channel, self.learn_read], [], [], idle_s)
             if self.channel in ready:
+                self.wanted.clear()  # ranks that start need the processor; the memory has the names
                 if self._serve_request():
                     _rename(own_name)
                     return
-            else:
+            elif self.learn_read in ready:
                 self._learn()
+            else:
+                self._import_next()
 
     # ---- imports
 
@@ -60,14 +66,17 @@ class Server:
         known = self.memory.modules
         return listed + (known or scan.installed_imports(self.script, self.preloader.folder))
 
-    def _preload(self, names: list[str]) -> None:
+    def _load(self, names: list[str]) -> None:
         try:
             self.preloader.load(names)
-            preload.warm_up()
         except preload.Taint as taint:
             self.memory.skip.update(taint.packages)
             self.memory.save()
             self._begin_again()
+
+    def _settle(self) -> None:
+        """All that is wanted is imported."""
+        preload.warm_up()
         gc.collect()
         gc.freeze()  # a collection in a rank would copy every page that it marks
 
@@ -91,16 +100,19 @@ class Server:
                 os.unlink(path)
             except (OSError, ValueError):
                 continue
-        new = [name for name in names if name not in sys.modules]
         if not names:
             return
         self.memory.modules = names
         self.memory.save()
-        # One by one, so that a request waits for one import at most.
-        for name in new:
-            if select.select([self.channel], [], [], 0)[0]:
-                break
-            self._preload([name])
+        self.wanted = [name for name in reversed(names) if name not in sys.modules]
+
+    def _import_next(self) -> None:
+        """One at a time, so that a request waits for one import at most."""
+        name = self.wanted.pop()
+        if name not in sys.modules:  # another one may have brought it in
+            self._load([name])
+        if not self.wanted:
+            self._settle()
 
     # ---- requests
 
