@@ -78,6 +78,7 @@ def main() -> None:
     if rank == 0:
         weights = sum(p.double().sum().item() for p in net.parameters())
         print(f"done after step {args.steps}: weights sum to {weights:.12f}", flush=True)
+    del model  # torch can deadlock in the group's end if DDP is its last user (docs/run.md)
     dist.destroy_process_group()
 
 

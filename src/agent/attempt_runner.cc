@@ -26,8 +26,9 @@ bool has_terminal() {
          ::isatty(STDERR_FILENO) == 1;
 }
 
-std::string board_path(const std::string& attempt_dir) {
-  return attempt_dir + "/board";
+// Nodes may share the folder, but not the board.
+std::string board_path(const std::string& attempt_dir, const std::string& node) {
+  return attempt_dir + "/board" + (node.empty() ? "" : "-" + base::sanitize_job_name(node));
 }
 
 }  // namespace
@@ -179,7 +180,7 @@ SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) 
   plan.environment.insert_or_assign(std::string(kRunVariable), run_id_);
   if (!attempt.dir.empty()) keep_flight_recorder(plan.environment, attempt.dir);
   if (attempt.board.valid()) {
-    plan.environment.insert_or_assign("HEADWAY_BOARD", board_path(attempt.dir));
+    plan.environment.insert_or_assign("HEADWAY_BOARD", board_path(attempt.dir, node_name()));
   }
   return plan;
 }
@@ -197,10 +198,9 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
   journal_.close();
   AttemptContext attempt = open_attempt(restarts, agreed);
   aftermath_.begin_attempt();
-  // On several nodes nobody agrees on a common last step yet: ranks are told by signals.
-  if (attempt.measurement && has_ranks() && agreed == nullptr) {
-    auto board =
-        record::Board::create(board_path(attempt.dir), static_cast<std::uint32_t>(options_.nproc));
+  if (attempt.measurement && has_ranks()) {
+    auto board = record::Board::create(board_path(attempt.dir, node_name()),
+                                       static_cast<std::uint32_t>(options_.nproc));
     if (board.ok()) attempt.board = std::move(*board);
   }
   progress_.open(attempt.dir, has_ranks() ? options_.nproc : 0, attempt.place.first_rank);
@@ -232,8 +232,10 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
     plan.plain_reason = warm_.reason();
     plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
   }
+  if (plan.companion != nullptr) plan.companion->use_board(plan.board);
   Result<AttemptResult> result =
       Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
+  if (plan.companion != nullptr) plan.companion->use_board(nullptr);
   if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
     take_slurm_times(0);
     if (slurm_times_known_) write_allocation(journal_, *slurm_, began_ns_);
@@ -253,14 +255,15 @@ void AttemptRunner::close_journal(bool job_ends) {
   journal_.close();
 }
 
-void AttemptRunner::end(bool failed) {
+void AttemptRunner::end(bool failed, int orderly_restarts) {
   aftermath_.when_idle();
   sweep_.kill_descendants(true);
   if (!folder_) return;
   const std::uint64_t attempts = node_ ? static_cast<std::uint64_t>(attempts_)
                                        : attempt_.launch - folder_->first_attempt().launch + 1;
   if (attempts == 0) return;
-  const std::uint64_t failures = attempts - 1 + (failed ? 1 : 0);
+  const std::uint64_t failures =
+      attempts - 1 - static_cast<std::uint64_t>(orderly_restarts) + (failed ? 1 : 0);
   // A line to paste: the folder is named if it was named to us.
   const std::string where = options_.dir.empty() ? "" : fmt::format(" --dir '{}'", options_.dir);
   console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway report {}{}",

@@ -48,7 +48,7 @@ class AttemptRunner {
   // Of the last attempt; `job_ends`: nobody goes on from here.
   void close_journal(bool job_ends);
   // Nothing will be started any more.
-  void end(bool failed);
+  void end(bool failed, int orderly_restarts = 0);
 
   [[nodiscard]] bool scheduled() const { return slurm_.has_value() || pod_.has_value(); }
   [[nodiscard]] StopCause stop_cause() {

@@ -8,6 +8,12 @@
 #include "agent/policy.h"
 
 namespace headway::agent {
+namespace {
+
+// Who ended after a notice is about to say goodbye, and need not be counted on first.
+constexpr std::int64_t kAfterLastStepNs = 500'000'000;
+
+}  // namespace
 
 cluster::Account account_of(const failure::Verdict& verdict, bool progressed) {
   cluster::Account account;
@@ -54,6 +60,10 @@ std::string describe_failure(const cluster::Decide& decide) {
 
 ClusterDecision decide_round(const cluster::Decide& decide, RestartPolicy& policy, int restarts_max,
                              std::int64_t now_ns) {
+  if (decide.drained) {
+    return {.decision = {.restart = true, .delay_ns = kAfterLastStepNs},
+            .told = "all nodes have ended after the same step; starting again when they are here"};
+  }
   const RestartDecision wanted = policy.on_failure(verdict_of(decide), decide.progressed, now_ns);
   ClusterDecision result;
   result.decision.restart = wanted.restart;

@@ -52,6 +52,14 @@ TEST(ClusterDecision, ProgressOnAnyNodeIsProgress) {
   EXPECT_EQ(decide_round(decide, policy, 9, 6).decision.exit_code, 137);
 }
 
+TEST(ClusterDecision, AnAgreedStopCostsNoRestart) {
+  Decide decide;
+  decide.drained = true;
+  RestartPolicy policy({0, 0}, false, 1);
+  EXPECT_TRUE(decide_round(decide, policy, 0, 0).decision.restart);
+  EXPECT_EQ(policy.restarts(), 0);
+}
+
 TEST(ClusterDecision, AnAccountSaysNothingOfWhatIsNotKnown) {
   failure::Verdict verdict;
   verdict.category = "unknown";

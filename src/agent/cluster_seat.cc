@@ -96,19 +96,64 @@ Companion::Wish ClusterSeat::serve() {
 void ClusterSeat::take_orders() {
   for (cluster::Order& order : member_->take_orders()) {
     std::visit(overloaded{
-                   [&](cluster::StartRanks& o) { start_ = std::move(o); },
-                   [&](const cluster::StopRanks&) { wish_ = std::max(wish_, Wish::stop); },
+                   [&](cluster::StartRanks& o) { start(std::move(o)); },
+                   [&](const cluster::StopRanks& o) {
+                     wish_ = std::max(wish_, Wish::stop);
+                     for_newcomers_ = o.why == cluster::StopWhy::membership;
+                   },
                    [&](const cluster::KillRanks&) { wish_ = Wish::kill; },
                    [&](const cluster::JobDone& o) { done_ = o.exit_code; },
                    [&](const cluster::GiveUp& o) { gave_up_ = o.reason; },
-                   // The agreement on a last step needs ranks that can be held: not yet.
-                   [&](const cluster::AskBoundary&) {},
-                   [&](const cluster::HoldAt&) {},
-                   [&](const cluster::StopAfter&) {},
+                   [&](const cluster::AskBoundary&) { tell_boundary(); },
+                   [&](const cluster::HoldAt& o) { hold_at(o.step); },
+                   [&](const cluster::StopAfter& o) { stop_after(o.step); },
                },
                order);
   }
 }
+
+void ClusterSeat::start(cluster::StartRanks order) {
+  start_ = std::move(order);
+  for_newcomers_ = last_step_asked_ = last_step_held_ = false;
+  last_step_.reset();
+}
+
+// ---- the agreement on a last step (cluster/drain_core.h)
+
+void ClusterSeat::use_board(record::Board* board) {
+  board_ = board;
+  if (board_ != nullptr && last_step_asked_) tell_boundary();  // asked before the ranks were there
+}
+
+void ClusterSeat::ask_for_last_step() {
+  member_->notice(0);
+}
+
+// Ranks that have never asked are before every step.
+void ClusterSeat::tell_boundary() {
+  last_step_asked_ = true;
+  if (board_ == nullptr) return;
+  const std::int64_t latest = board_->latest().value_or(0);
+  member_->boundary(static_cast<std::uint64_t>(std::max<std::int64_t>(latest, 0)));
+}
+
+void ClusterSeat::hold_at(std::uint64_t step) {
+  if (board_ == nullptr || last_step_) return;
+  last_step_held_ = board_->propose(static_cast<std::int64_t>(step));
+  if (last_step_held_) {
+    member_->held(step);
+  } else {
+    member_->beyond(static_cast<std::uint64_t>(board_->latest().value_or(0)));
+  }
+}
+
+void ClusterSeat::stop_after(std::uint64_t step) {
+  if (board_ == nullptr || last_step_ || !last_step_held_) return;
+  board_->decide();
+  last_step_ = static_cast<std::int64_t>(step);
+}
+
+// ---- ends
 
 void ClusterSeat::on_rank_failed(int index, const RankEnd& end) {
   member_->rank_failed(static_cast<std::uint32_t>(index), end.exit_code, end.signal);

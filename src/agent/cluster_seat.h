@@ -40,6 +40,10 @@ class ClusterSeat final : public Companion {
   [[nodiscard]] int fd() const override { return poll_.get(); }
   Wish serve() override;
   void on_rank_failed(int index, const RankEnd& end) override;
+  void use_board(record::Board* board) override;
+  void ask_for_last_step() override;
+  [[nodiscard]] bool last_step_asked() const override { return last_step_asked_; }
+  [[nodiscard]] std::optional<std::int64_t> last_step() const override { return last_step_; }
 
   // The round's ranks are gone. `port`: newly reserved.
   void ranks_stopped(std::uint16_t port, cluster::Account account);
@@ -50,6 +54,8 @@ class ClusterSeat final : public Companion {
   [[nodiscard]] std::optional<cluster::StartRanks> take_start() {
     return std::exchange(start_, {});
   }
+  // The round that ends was stopped only because there are more nodes now.
+  [[nodiscard]] bool stopped_for_newcomers() const { return for_newcomers_; }
   [[nodiscard]] std::optional<int> exit_code() const { return done_; }  // the job is over
   [[nodiscard]] const std::string& gave_up() const { return gave_up_; }
   // Nobody needs us any more.
@@ -63,6 +69,10 @@ class ClusterSeat final : public Companion {
  private:
   ClusterSeat() = default;
   void take_orders();
+  void start(cluster::StartRanks order);
+  void tell_boundary();
+  void hold_at(std::uint64_t step);
+  void stop_after(std::uint64_t step);
 
   base::UniqueFd poll_;
   std::unique_ptr<cluster::Coordinator> coordinator_;
@@ -71,6 +81,11 @@ class ClusterSeat final : public Companion {
   std::uint32_t nodes_min_ = 1;
   std::optional<cluster::StartRanks> start_;
   Wish wish_ = Wish::none;
+  record::Board* board_ = nullptr;
+  bool for_newcomers_ = false;  // the next four: of the round that runs
+  bool last_step_asked_ = false;
+  bool last_step_held_ = false;
+  std::optional<std::int64_t> last_step_;
   std::optional<int> done_;
   std::string gave_up_;
 };

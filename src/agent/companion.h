@@ -2,7 +2,11 @@
 // to the other nodes. Main thread only; no call may block.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "agent/policy.h"
+#include "record/board.h"
 
 namespace headway::agent {
 
@@ -25,6 +29,15 @@ class Companion {
   virtual Wish serve() = 0;
   // The first rank that ended badly by itself; `index` counts this machine's.
   virtual void on_rank_failed(int index, const RankEnd& end) = 0;
+
+  // On which the ranks here ask whether to stop; null: from now on the companion has no say there.
+  virtual void use_board(record::Board* board) = 0;
+  // The ranks here are to end soon: all nodes' shall save and end after one common step.
+  virtual void ask_for_last_step() = 0;
+  // Some node has asked.
+  [[nodiscard]] virtual bool last_step_asked() const = 0;
+  // Agreed on, and on the board.
+  [[nodiscard]] virtual std::optional<std::int64_t> last_step() const = 0;
 };
 
 }  // namespace headway::agent

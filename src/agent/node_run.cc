@@ -53,6 +53,8 @@ class NodeRun {
   std::unique_ptr<ClusterSeat> seat_;
   std::optional<Verdict> stopped_;  // somebody asked us to stop: how that ended
   std::string trouble_;             // told last
+  bool ended_orderly_ = false;      // the last round: nothing failed
+  int orderly_restarts_ = 0;        // rounds that followed such a one
 };
 
 int NodeRun::run() {
@@ -99,6 +101,8 @@ int NodeRun::follow() {
     if (silent) tell_trouble();
     // Before a signal is looked at: the supervisor knows what to do with it once ranks are due.
     if (const auto start = seat_->take_start(); start && !stopped_) {
+      orderly_restarts_ += ended_orderly_ ? 1 : 0;
+      ended_orderly_ = false;
       if (Status status = run_round(*start); !status.ok()) {
         runner_.console().warn(status.message());
         return finish(kExitAgentFault, false);
@@ -169,7 +173,12 @@ void NodeRun::on_ended(AttemptResult&& result, std::int64_t lasted_ns) {
   Aftermath& aftermath = runner_.aftermath();
   const bool progressed = aftermath.progressed(runner_.progress(), lasted_ns);
   if (outcome.stop_signal != 0) {
-    seat_->ranks_stopped(port, account_of({.category = "none"}, progressed));
+    // Ranks that ended well after the common last step must not cost the others theirs.
+    if (seat_->last_step() && !outcome.failed()) {
+      seat_->finished(port);
+    } else {
+      seat_->ranks_stopped(port, account_of({.category = "none"}, progressed));
+    }
     on_stopped(outcome);
   } else if (outcome.failed()) {
     const failure::Verdict verdict = aftermath.appraise(result, runner_.journal());
@@ -185,9 +194,12 @@ void NodeRun::on_ended(AttemptResult&& result, std::int64_t lasted_ns) {
       aftermath.when_idle();
     }
   } else if (outcome.for_others) {
+    ended_orderly_ = seat_->stopped_for_newcomers();
     seat_->ranks_stopped(port, account_of({.category = "none"}, progressed));
-    runner_.console().note("ranks ended for the sake of other nodes");
+    runner_.console().note(ended_orderly_ ? "ranks ended: nodes have come, all start together"
+                                          : "ranks ended for the sake of other nodes");
   } else {
+    ended_orderly_ = true;
     seat_->finished(port);
   }
 }
@@ -210,7 +222,7 @@ cluster::Decision NodeRun::decide(const cluster::Decide& decide) {
 
 int NodeRun::finish(int exit_code, bool job_ends) {
   runner_.close_journal(job_ends);
-  runner_.end(exit_code != 0);
+  runner_.end(exit_code != 0, orderly_restarts_);
   runner_.come_back();
   return exit_code;
 }

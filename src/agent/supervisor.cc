@@ -103,6 +103,9 @@ int Supervisor::wait_ms() const {
   if (plan_.progress != nullptr && hang_watch_.on() && !policy_.tearing_down() && !any_pending()) {
     deadline_ns = std::min(deadline_ns.value_or(next_look_ns_), next_look_ns_);
   }
+  if (last_step_until_ns_) {
+    deadline_ns = std::min(deadline_ns.value_or(*last_step_until_ns_), *last_step_until_ns_);
+  }
   if (!deadline_ns) return -1;
   const std::int64_t left_ns = std::max<std::int64_t>(*deadline_ns - base::monotonic_ns(), 0);
   return static_cast<int>((left_ns + 999'999) / 1'000'000);
@@ -150,6 +153,7 @@ void Supervisor::serve_once() {
     start_status_ = start_pending_plainly("the fork server does not answer");
   }
   watch_for_hang();
+  follow_last_step();
   send_to_live(policy_.on_deadline(base::monotonic_ns()));
   update_flow();
 }
@@ -231,6 +235,7 @@ void Supervisor::on_signals() {
     if (signal->number == SIGTERM) {
       plan_.before_mark();
       journal_.mark(HW_MARK_PREEMPT_NOTICE);
+      notice_recorded_ = true;
     }
     const bool delivered = signal->from_terminal && !plan_.own_process_groups;
     const int passed_on = policy_.on_signal(signal->number, delivered, base::monotonic_ns());

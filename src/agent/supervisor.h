@@ -121,6 +121,8 @@ class Supervisor {
   [[nodiscard]] int signal_for(int rank, int signal) const;
   [[nodiscard]] bool asks_to_stop(int rank) const;
   void agree_on_stop();
+  void stop_after(std::int64_t step);
+  void follow_last_step();
   void pass_stop_to_terminal();
   void reap_adopted();
   void read_stream(Rank& rank, Stream& stream, bool until_empty);
@@ -152,6 +154,8 @@ class Supervisor {
   bool server_watched_ = false;
   bool start_noted_ = false;
   bool stop_agreed_ = false;
+  bool notice_recorded_ = false;
+  std::optional<std::int64_t> last_step_until_ns_;  // other nodes are being asked
   bool started_told_ = false;
   std::int64_t server_deadline_ns_ = 0;  // while ranks are pending
   base::Status start_status_;            // of ranks that fell back to a plain start

@@ -73,6 +73,7 @@ void Supervisor::record_notice() {
   if (!notice_ns) return;
   plan_.before_mark();
   journal_.mark_at_monotonic(HW_MARK_PREEMPT_NOTICE, *notice_ns);
+  notice_recorded_ = true;
 }
 
 int Supervisor::origin_of_failure() {

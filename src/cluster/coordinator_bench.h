@@ -66,6 +66,10 @@ class CoordinatorBench {
     core_.on_decision(decision, now_);
     collect();
   }
+  void end(int exit_code) {
+    core_.request_end(exit_code, now_);
+    collect();
+  }
   // The newest message of a type to a connection since the last `clear`.
   template <typename T>
   std::optional<T> told(ConnectionId connection) const {

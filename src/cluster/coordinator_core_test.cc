@@ -263,5 +263,26 @@ TEST(Coordinator, ADrainedRoundIsTheHostsToDecide) {
   EXPECT_EQ(bench.told<Start>(a)->generation, 2U);
 }
 
+TEST(Coordinator, AnEndAfterAnAgreementWaitsForWhoeverStillSaves) {
+  CoordinatorBench bench(config_of(2, 2));
+  const auto a = bench.join("a");
+  const auto b = bench.join("b");
+  bench.say(a, Notice{1, 0});
+  bench.say(a, Boundary{1, 10});
+  bench.say(b, Boundary{1, 10});
+  bench.say(a, Accept{1, 12});
+  bench.say(b, Accept{1, 12});
+  bench.say(a, Finished{1, 2'000});
+  bench.say(a, Goodbye{});
+  bench.end(143);
+  EXPECT_FALSE(bench.told<Stop>(b)) << "it is saving";
+  EXPECT_FALSE(bench.ended_);
+  bench.say(b, Finished{1, 2'000});
+  EXPECT_EQ(bench.ended_, 143);
+  bench.say(b, Goodbye{});
+  EXPECT_TRUE(bench.core_.over()) << "who left is not waited for";
+  EXPECT_FALSE(bench.decide_) << "nothing is left to decide";
+}
+
 }  // namespace
 }  // namespace headway::cluster

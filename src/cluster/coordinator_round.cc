@@ -40,6 +40,7 @@ void CoordinatorCore::leave(Node& node) {
   output_.closes.push_back(node.connection);
   nodes_.detach(node);
   changed_ns_ = std::max(changed_ns_, node.last_received_ns);
+  node.left = true;
   const Phase before = node.phase;
   if (before == Phase::finished && state_ == RoundState::running) return;
   nodes_.set_phase(node, Phase::absent);
@@ -134,8 +135,8 @@ void CoordinatorCore::after_stop(std::int64_t now_ns) {
 }
 
 void CoordinatorCore::complete(std::int64_t now_ns) {
-  if (!drain_.agreed()) {
-    end(0, now_ns);
+  if (end_requested_ || !drain_.agreed()) {
+    end(end_requested_.value_or(0), now_ns);
     return;
   }
   begin_stop(StopWhy::job_ends);  // nobody runs: it makes all of them idle
@@ -167,7 +168,8 @@ void CoordinatorCore::on_decision(const Decision& decision, std::int64_t now_ns)
 
 void CoordinatorCore::request_end(int exit_code, std::int64_t now_ns) {
   if (!end_requested_) end_requested_ = exit_code;
-  begin_stop(StopWhy::job_ends);
+  // After an agreement on a last step the others end by themselves, and may be saving.
+  if (!drain_.agreed()) begin_stop(StopWhy::job_ends);
   settle(now_ns);
 }
 
@@ -177,6 +179,7 @@ void CoordinatorCore::end(int exit_code, std::int64_t now_ns) {
   output_.ended = exit_code;
   linger_until_ns_ = now_ns + config_.linger_ns;
   for (auto& [name, node] : nodes_.all()) {
+    if (node.left) nodes_.set_phase(node, Phase::absent);  // it does not wait to be told
     if (node.connection == 0) continue;
     send(node.connection, Done{exit_code});
     nodes_.set_phase(node, Phase::idle);

@@ -61,6 +61,7 @@ void NodeTable::attach(Node& node, ConnectionId connection) {
   HW_CHECK(node.connection == 0);
   node.connection = connection;
   node.newest_connection = connection;
+  node.left = false;
   by_connection_[connection] = &node;
   if (node.index) by_index_[*node.index] = &node;
 }

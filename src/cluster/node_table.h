@@ -40,6 +40,7 @@ struct Node {
   std::uint64_t generation = 0;  // of its ranks, while there may be some
   std::uint32_t node_rank = 0;   // in the round it is or was in
   bool in_round = false;         // of the newest generation
+  bool left = false;             // it said goodbye, and has not come back
   ConnectionId connection = 0;
   ConnectionId newest_connection = 0;  // that it said hello on
   std::int64_t last_received_ns = 0;

@@ -40,8 +40,9 @@ static_assert(sizeof(BoardSlot) == 64);
 class Board {
  public:
   static constexpr std::uint32_t slots_max = 4096;
-  // A decision takes a round trip between machines at most; after this a rank trains on.
-  static constexpr std::int64_t wait_max_ns = 10'000'000'000;
+  // A decision takes some round trips between machines, or the agent's patience with them; after
+  // this a rank trains on.
+  static constexpr std::int64_t wait_max_ns = 30'000'000'000;
 
   Board() = default;
   Board(Board&& other) noexcept;

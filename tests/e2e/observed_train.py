@@ -137,6 +137,7 @@ def main() -> None:
         if step >= args.steps:
             break
         asked = time.time_ns()
+    dist.barrier()  # else torch can deadlock in the end of a group that DDP still uses
     dist.destroy_process_group()
     diary.note("ended", time.time_ns(), time.time_ns(), step)
 
