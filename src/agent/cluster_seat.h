@@ -40,6 +40,9 @@ class ClusterSeat final : public Companion {
   [[nodiscard]] int fd() const override { return poll_.get(); }
   Wish serve() override;
   void on_rank_failed(int index, const RankEnd& end) override;
+  [[nodiscard]] std::optional<std::int64_t> lease_until_ns() const override {
+    return member_->lease_until_ns();
+  }
   void use_board(record::Board* board) override;
   void ask_for_last_step() override;
   [[nodiscard]] bool last_step_asked() const override { return last_step_asked_; }

@@ -30,6 +30,9 @@ class Companion {
   // The first rank that ended badly by itself; `index` counts this machine's.
   virtual void on_rank_failed(int index, const RankEnd& end) = 0;
 
+  // When the ranks here must be gone, if nothing is heard until then; on CLOCK_BOOTTIME.
+  [[nodiscard]] virtual std::optional<std::int64_t> lease_until_ns() const = 0;
+
   // On which the ranks here ask whether to stop; null: from now on the companion has no say there.
   virtual void use_board(record::Board* board) = 0;
   // The ranks here are to end soon: all nodes' shall save and end after one common step.

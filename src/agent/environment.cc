@@ -1,6 +1,7 @@
 #include "agent/environment.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/check.h"
 
@@ -114,6 +115,10 @@ void keep_flight_recorder(Environment& environment, const std::string& attempt_d
   for (const std::string_view name : kFlightRecorder) {
     set_if_missing(environment, name, attempt_dir + "/flight-recorder-");
   }
+}
+
+std::string identity_names() {
+  return fmt::format("{},{}", fmt::join(kIdentity, ","), fmt::join(kFlightRecorder, ","));
 }
 
 Environment without_identity(Environment environment) {

@@ -45,6 +45,8 @@ void keep_flight_recorder(Environment& environment, const std::string& attempt_d
 
 // What the ranks of all starts have in common: without what tells them or their starts apart.
 Environment without_identity(Environment environment);
+// The names of what that takes away, with commas between.
+std::string identity_names();
 
 // Replaced with the process's own id between fork and exec; wide enough for any.
 inline constexpr std::string_view kRankPidVariable = "HEADWAY_RANK_PID";

@@ -61,13 +61,17 @@ base::Result<AttemptResult> Supervisor::run() {
   if (plan_.companion != nullptr) {
     HW_CHECK(watch(plan_.companion->fd(), EPOLLIN, Watch::companion, 0));
     // Preparing took its time: do others still count on us?
-    if (plan_.companion->serve() != Companion::Wish::none) {
+    const Companion::Wish wish = plan_.companion->serve();
+    guard_.fence_at(plan_.companion->lease_until_ns());
+    if (wish != Companion::Wish::none) {
+      guard_.fence_at({});
       end_unstarted();
       return result();
     }
   }
   start_status_ = start();
   while (start_status_.ok() && !policy_.done()) serve_once();
+  guard_.fence_at({});
   if (!start_status_.ok()) {
     send_to_live(SIGKILL);
     sweep_.kill_descendants(false);
@@ -119,6 +123,11 @@ void Supervisor::serve_once() {
   epoll_event events[kEventsMax];
   const int count = ::epoll_wait(epoll_.get(), events, kEventsMax, wait_ms());
   HW_CHECK(count >= 0 || errno == EINTR);
+  // Before ranks' ends: the guard may have fenced them while we were held up.
+  const bool told = std::any_of(events, events + std::max(count, 0), [](const epoll_event& event) {
+    return static_cast<Watch>(event.data.u64 >> 32) == Watch::companion;
+  });
+  if (told) serve_companion();
   // In the order in which they happened: the first rank to die is the one to name.
   for (int i = 0; i < count; ++i) {
     const Watch kind = static_cast<Watch>(events[i].data.u64 >> 32);
@@ -143,8 +152,6 @@ void Supervisor::serve_once() {
         serve_server();
         break;
       case Watch::companion:
-        serve_companion();
-        break;
       case Watch::sink:
         break;
     }
@@ -160,8 +167,10 @@ void Supervisor::serve_once() {
 
 void Supervisor::serve_companion() {
   if (plan_.companion == nullptr) return;
+  const Companion::Wish wish = plan_.companion->serve();
+  guard_.fence_at(plan_.companion->lease_until_ns());
   int signal = 0;
-  switch (plan_.companion->serve()) {
+  switch (wish) {
     case Companion::Wish::none:
       return;
     case Companion::Wish::stop:

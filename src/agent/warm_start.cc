@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "agent/environment.h"
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/job_path.h"
@@ -70,6 +71,7 @@ void WarmStart::start_again(const SpawnPlan& rank) {
   if (!memory_path_.empty()) plan.environment.insert_or_assign("HEADWAY_WARM_FILE", memory_path_);
   // Room for a rank's variables where /proc shows them (python/headway/_warm/become.py).
   plan.environment.insert_or_assign("HEADWAY_WARM_ROOM", std::string(kRoomBytes, '.'));
+  plan.environment.insert_or_assign("HEADWAY_WARM_IDENTITY", identity_names());
   std::string names;
   for (const std::string& name : options_.preload) names += (names.empty() ? "" : ",") + name;
   if (!names.empty()) plan.environment.insert_or_assign("HEADWAY_WARM_PRELOAD", names);

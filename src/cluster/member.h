@@ -40,6 +40,9 @@ class Member {
   void beyond(std::uint64_t step);
   void leave();
 
+  [[nodiscard]] std::optional<std::int64_t> lease_until_ns() const {
+    return core_.lease_until_ns();
+  }
   [[nodiscard]] bool joined() const { return core_.joined(); }
   [[nodiscard]] bool over() const { return core_.over(); }
   [[nodiscard]] std::uint64_t generation_seen() const { return core_.generation_seen(); }

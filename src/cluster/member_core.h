@@ -113,6 +113,10 @@ class MemberCore {
   void leave(std::int64_t now_ns);
 
   [[nodiscard]] std::optional<std::int64_t> deadline_ns() const;
+  // When ranks that run must be gone unless a pong comes first.
+  [[nodiscard]] std::optional<std::int64_t> lease_until_ns() const {
+    return has_ranks() ? std::optional(lease_until_ns_) : std::nullopt;
+  }
   [[nodiscard]] MemberOutput take_output() { return std::exchange(output_, {}); }
   [[nodiscard]] bool joined() const { return link_ == LinkState::joined; }
   [[nodiscard]] bool over() const { return link_ == LinkState::over; }

@@ -133,5 +133,3 @@ def test_a_node_that_is_cut_off_stops_its_own_ranks_together(network, until):
     assert not net.hosts[1].ranks()
     net.hosts[0].agent.send_signal(signal.SIGTERM)
     net.hosts[0].wait()
-
-

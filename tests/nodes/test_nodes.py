@@ -99,6 +99,26 @@ def test_a_killed_agent_comes_back(network, until):
     assert [host.attempts() for host in net.hosts] == [[1, 2]] * 2, net.logs()
 
 
+def test_the_ranks_of_a_stopped_agent_are_fenced(network, until):
+    """It cannot keep its lease, nor end its ranks: its guard does."""
+    net = network(2)
+    for host in net.hosts:
+        host.start(
+            *("--nnodes", "1:2", "--max-restarts", "20", "--cold", SCRIPT, "200"),
+            KEPT=str(net.folder / "kept"),
+        )
+    until(ticked(net), "ranks train")
+    stopped = net.hosts[1]
+    stopped.agent.send_signal(signal.SIGSTOP)
+    until(lambda: not stopped.ranks(), "the ranks are ended")
+    until(ticked(net, attempts=2), "the other goes on alone")
+    stopped.agent.send_signal(signal.SIGCONT)
+    check_end(net)
+    worlds = {line.attempt: line.world for line in net.diary()}
+    assert [worlds[attempt] for attempt in sorted(worlds)][:2] == [2, 1], net.logs()
+    assert "ranks ended for the sake of other nodes" in net.log(stopped)
+
+
 def test_the_coordinators_agent_is_killed_and_comes_back(network, until):
     net = network(2)
     start_all(net)

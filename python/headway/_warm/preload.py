@@ -17,25 +17,9 @@ from typing import Any
 
 from headway._warm import fitness
 
-# What differs between the ranks of one start, or between two starts.
-IDENTITY = frozenset(
-    (
-        "RANK",
-        "LOCAL_RANK",
-        "WORLD_SIZE",
-        "LOCAL_WORLD_SIZE",
-        "GROUP_RANK",
-        "GROUP_WORLD_SIZE",
-        "ROLE_RANK",
-        "ROLE_WORLD_SIZE",
-        "MASTER_ADDR",
-        "MASTER_PORT",
-        "TORCHELASTIC_RESTART_COUNT",
-        "TORCHELASTIC_ERROR_FILE",
-        "HEADWAY_ATTEMPT",
-        "HEADWAY_RANK_PID",
-    )
-)
+IDENTITY_VARIABLE = "HEADWAY_WARM_IDENTITY"
+# What differs between the ranks of one start, or between two starts: the agent, who sets it, knows.
+IDENTITY = frozenset(os.environ.get(IDENTITY_VARIABLE, "").split(","))
 # Known to keep nothing of what they read at import.
 TRUSTED = frozenset(("torch", "numpy", "headway"))
 READERS = frozenset(("os", "_collections_abc", "headway"))  # on the way from the asker to us

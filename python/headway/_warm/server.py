@@ -23,7 +23,14 @@ TRIES_MAX = 8
 MESSAGE_BYTES_MAX = 1 << 20
 FDS_MAX = 250
 RANKS_A_PARENT = 4  # a rank's parent forks so many before it ends and the agent becomes theirs
-OWN_VARIABLES = (FD_VARIABLE, FILE_VARIABLE, SKIP_VARIABLE, PRELOAD_VARIABLE, TRIES_VARIABLE)
+OWN_VARIABLES = (
+    FD_VARIABLE,
+    FILE_VARIABLE,
+    SKIP_VARIABLE,
+    PRELOAD_VARIABLE,
+    TRIES_VARIABLE,
+    preload.IDENTITY_VARIABLE,
+)
 
 
 class Server:
