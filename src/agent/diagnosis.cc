@@ -89,7 +89,9 @@ failure::Verdict Diagnosis::judge(const Remains& remains) {
   }
   prepare();
   Evidence evidence = gather(remains);
-  kernel_ = machine_.collect(*classifier_);
+  std::vector<pid_t> pids;
+  for (const Remains::Rank& rank : remains.ranks) pids.push_back(rank.pid);
+  kernel_ = machine_.collect(*classifier_, std::move(pids));
   evidence.kernel = kernel_;
   return classifier_->classify(evidence);
 }

@@ -22,6 +22,7 @@ struct Remains {
   struct Rank {
     int rank = 0;
     failure::Tail tail{tail_lines_max, tail_bytes_max};
+    pid_t pid = 0;
   };
   static constexpr std::size_t tail_lines_max = 600;
   static constexpr std::size_t tail_bytes_max = 64 * 1024;

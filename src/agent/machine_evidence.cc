@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
+
+#include "agent/kernel_scope.h"
 
 namespace headway::agent {
 namespace {
@@ -137,18 +140,35 @@ void MachineEvidence::read_kernel_log(const failure::Classifier& classifier,
   if (over != 0) notes_.push_back(fmt::format("{}: {} more lines like these", roots_.kmsg, over));
 }
 
-std::vector<std::string> MachineEvidence::collect(const failure::Classifier& classifier) {
+// In the first of all process namespaces; its number is part of the kernel's interface.
+bool MachineEvidence::numbers_hold() const {
+  std::error_code error;
+  const auto space = std::filesystem::read_symlink(roots_.proc + "/self/ns/pid", error);
+  return !error && space == "pid:[4026531836]";
+}
+
+std::vector<std::string> MachineEvidence::collect(const failure::Classifier& classifier,
+                                                  std::vector<pid_t> ranks) {
   notes_.clear();
   std::vector<std::string> lines;
   if (kmsg_.valid()) read_kernel_log(classifier, lines);
-  if (oom_file_.empty()) return lines;
-  const auto count = read_oom_kills(oom_file_);
-  if (!count) {
-    notes_.push_back(oom_file_ + ": cannot be read any more");
-  } else if (*count > oom_kills_) {
-    lines.push_back(fmt::format("cgroup oom_kill={}", *count - oom_kills_));
-    oom_kills_ = *count;
+  KernelScope scope{std::move(ranks), numbers_hold(), std::nullopt};
+  std::string killed;
+  if (!oom_file_.empty()) {
+    if (const auto count = read_oom_kills(oom_file_)) {
+      scope.lost_to_oom = *count > oom_kills_;
+      if (*count > oom_kills_) killed = fmt::format("cgroup oom_kill={}", *count - oom_kills_);
+      oom_kills_ = *count;
+    } else {
+      notes_.push_back(oom_file_ + ": cannot be read any more");
+    }
   }
+  const std::size_t others =
+      std::erase_if(lines, [&](const std::string& line) { return !may_be_ours(line, scope); });
+  if (others != 0) {
+    notes_.push_back(fmt::format("{}: {} lines about other jobs' processes", roots_.kmsg, others));
+  }
+  if (!killed.empty()) lines.push_back(std::move(killed));
   return lines;
 }
 

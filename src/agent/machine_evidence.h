@@ -31,15 +31,18 @@ class MachineEvidence {
   explicit MachineEvidence(MachineRoots roots = {}) : roots_(std::move(roots)) {}
 
   void begin();
-  // Since begin(): lines of the kernel's log that a rule of `classifier` knows, oldest first, and
-  // "cgroup oom_kill=N". A second call returns what has come since the first.
-  std::vector<std::string> collect(const failure::Classifier& classifier);
+  // Since begin(): lines of the kernel's log that a rule of `classifier` knows and that are not
+  // surely about another job's processes (kernel_scope.h), oldest first, and "cgroup oom_kill=N". A
+  // second call returns what has come since the first.
+  std::vector<std::string> collect(const failure::Classifier& classifier,
+                                   std::vector<pid_t> ranks = {});
 
   // What could not be read or was too much, one line each, of the last begin() and collect().
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   void open_kernel_log();
+  [[nodiscard]] bool numbers_hold() const;
   void read_kernel_log(const failure::Classifier& classifier, std::vector<std::string>& lines);
 
   MachineRoots roots_;

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "base/temp_dir.h"
@@ -91,6 +92,31 @@ TEST(MachineEvidence, WhatHappenedSinceTheBeginning) {
   machine.kills(7);
   evidence.begin();
   EXPECT_THAT(evidence.collect(classifier()), IsEmpty()) << "the next attempt";
+}
+
+TEST(MachineEvidence, ANeighboursDeathIsNotOurs) {
+  const Machine machine;
+  std::filesystem::create_directory(machine.dir.path() + "/proc/self/ns");
+  const std::string space = machine.dir.path() + "/proc/self/ns/pid";
+  std::filesystem::create_symlink("pid:[4026531836]", space);
+  MachineEvidence evidence(machine.roots());
+  evidence.begin();
+  const std::string oom = "Out of memory: Killed process 77 (python) total-vm:9kB, anon-rss:9kB";
+  const std::string xid = "NVRM: Xid (PCI:0000:3b:00): 79, pid=77, name=python";
+  const auto happen = [&] { machine.log("3,3,3,-;" + oom + "\n3,4,4,-;" + xid + "\n"); };
+  happen();
+  EXPECT_THAT(evidence.collect(classifier(), {5, 6}), IsEmpty());
+  EXPECT_THAT(evidence.notes(), ElementsAre(HasSubstr("2 lines about other jobs")));
+  happen();
+  EXPECT_THAT(evidence.collect(classifier(), {5, 77}), ElementsAre(oom, xid));
+  happen();
+  machine.kills(5);
+  EXPECT_THAT(evidence.collect(classifier(), {5, 6}), ElementsAre(oom, "cgroup oom_kill=1"))
+      << "a worker of ours, whose number nobody knows";
+  std::filesystem::remove(space);
+  happen();
+  EXPECT_THAT(evidence.collect(classifier(), {5, 6}), ElementsAre(xid))
+      << "in a container the numbers are others";
 }
 
 TEST(MachineEvidence, TooMuchIsCounted) {

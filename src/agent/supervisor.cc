@@ -94,7 +94,7 @@ AttemptResult Supervisor::result() {
   result.remains.hang = std::move(hang_);
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     const int rank = plan_.first_rank + static_cast<int>(i);
-    result.remains.ranks.push_back({rank, std::move(ranks_[i].tail)});
+    result.remains.ranks.push_back({rank, std::move(ranks_[i].tail), ranks_[i].child.pid});
   }
   return result;
 }

@@ -123,10 +123,10 @@ def wait_for(job: Job, condition, what: str) -> bool:
 def kill_one(job: Job, chance: random.Random, fruitless: int) -> str:
     """Waits for a moment of chance, kills, and says what; '' when the job was over first."""
     assert job.process is not None
-    phases = ["step", "step", "save", "end"] + (["start"] if fruitless < FRUITLESS_MAX else [])
+    phases = ["step", "step", "save"] + (["start"] if fruitless < FRUITLESS_MAX else [])
     phase = chance.choice(phases)
-    if phase == "end" and job.high() < STEPS - 60:
-        phase = "step"
+    if job.high() > STEPS * 2 // 3 and chance.random() < 0.5:
+        phase = "end"
     victim = chance.choice(["rank", "rank", "rank", "agent", "server"])
     rank = chance.randrange(2) if phase != "save" else 0
     high = job.high()
