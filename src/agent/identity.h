@@ -13,10 +13,11 @@
 
 #include "agent/environment.h"
 #include "agent/options.h"
+#include "base/job_path.h"
 
 namespace headway::agent {
 
-inline constexpr std::uint64_t kLaunchesPerAllocation = 65536;
+using base::kLaunchesPerAllocation;
 
 // What Slurm says of the job we are in.
 struct SlurmInfo {

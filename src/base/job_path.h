@@ -21,6 +21,8 @@ namespace headway::base {
 
 inline constexpr std::size_t job_name_bytes_max = 200;
 inline constexpr std::string_view kJournalSuffix = ".hwj";
+// An attempt's number is allocation * this + launch.
+inline constexpr std::uint64_t kLaunchesPerAllocation = 65536;
 
 // Letters, digits and ._+@=- ; the first byte is a letter, a digit or '_'.
 [[nodiscard]] bool is_job_name(std::string_view name);

@@ -54,13 +54,10 @@ Result<Input> choose_input(const Options& options) {
   }
   const Result<std::string> root = base::jobs_root(load.root);
   if (!root.ok()) return root.status();
-  const std::vector<std::string> jobs = interchange::recent_jobs(root.value());
-  if (jobs.empty()) {
-    return Status::not_found(fmt::format(
-        "no job under {} yet; start one with `headway run train.py`, or name a file or folder",
-        root.value()));
-  }
-  const std::string name = load.job.empty() ? jobs.front() : load.job;
+  const Result<std::string> newest = interchange::newest_job(
+      root.value(), "start one with `headway run train.py`, or name a file or folder");
+  if (!newest.ok()) return newest.status();
+  const std::string name = load.job.empty() ? newest.value() : load.job;
   return Input{name, base::job_dir(root.value(), name),
                load.job.empty() ? "the most recent in " + root.value() : ""};
 }

@@ -85,12 +85,10 @@ Result<Question> from_job(const Options& options) {
   if (!root.ok()) return root.status();
   std::string name = options.input;
   if (name.empty()) {
-    const std::vector<std::string> jobs = interchange::recent_jobs(root.value());
-    if (jobs.empty()) {
-      return Status::not_found(fmt::format(
-          "no job under {} yet; for a log of another job: headway why --log FILE", root.value()));
-    }
-    name = jobs.front();
+    const Result<std::string> newest =
+        interchange::newest_job(root.value(), "for a log of another job: headway why --log FILE");
+    if (!newest.ok()) return newest.status();
+    name = newest.value();
   }
   auto streams = interchange::load_job(name, options.load);
   if (!streams.ok()) return streams.status();

@@ -188,6 +188,12 @@ std::vector<std::string> recent_jobs(const std::string& root) {
   return names;
 }
 
+Result<std::string> newest_job(const std::string& root, std::string_view otherwise) {
+  std::vector<std::string> jobs = recent_jobs(root);
+  if (!jobs.empty()) return std::move(jobs.front());
+  return Status::not_found(fmt::format("no job under {} yet; {}", root, otherwise));
+}
+
 Result<std::vector<event::JobStreams>> load_jobs(std::string_view path_or_job,
                                                  const LoadOptions& options) {
   auto place = locate(std::string(path_or_job), options);

@@ -19,7 +19,7 @@
 namespace headway::record {
 namespace {
 
-constexpr std::uint64_t kLaunchesPerAllocation = 65536;
+using base::kLaunchesPerAllocation;
 
 // nullptr where unset or empty.
 const char* env(const char* name) {

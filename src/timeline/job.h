@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "base/job_path.h"
 #include "event/stream.h"
 #include "timeline/attempt.h"
 
 namespace headway::timeline {
 
-// attempt = allocation * 65536 + launch
+static_assert(base::kLaunchesPerAllocation == 1 << 16);
 [[nodiscard]] constexpr std::int64_t allocation_of(std::int64_t attempt) {
   return attempt >> 16;
 }

@@ -131,7 +131,8 @@ def kill_one(job: Job, chance: random.Random, fruitless: int) -> str:
     rank = chance.randrange(2) if phase != "save" else 0
     high = job.high()
     if phase != "start":
-        ok = wait_for(job, lambda: job.high() > high or job.now(0)[1] == "end", "a new step")
+        # Two: the agent knows of a step when the next one has begun.
+        ok = wait_for(job, lambda: job.high() > high + 1 or job.now(0)[1] == "end", "new steps")
         if not ok:
             return ""
         for _ in range(chance.randrange(30)):
@@ -179,7 +180,7 @@ def hunt(job: Job, chance: random.Random, kills_max: int) -> Counter[str]:
         if what in ("", "nobody"):
             continue
         killed[what] += 1
-        progressed = job.high() > high
+        progressed = job.high() > high + 1
         high = max(high, job.high())
         fruitless = 0 if progressed else fruitless + 1
         if what.startswith("agent"):
