@@ -69,6 +69,7 @@ std::optional<SlurmInfo> slurm_info(const Environment& environment) {
   };
   info.job_name = text("SLURM_JOB_NAME");
   info.nodes = text("SLURM_JOB_NODELIST");
+  info.node_name = text("SLURMD_NODENAME");
   if (info.in_step && text("SLURM_STEP_TASKS_PER_NODE").starts_with("1(x")) {
     info.step_nodes =
         std::max(1, number_or_zero<int>(find_variable(environment, "SLURM_STEP_NUM_NODES")));

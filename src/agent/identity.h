@@ -30,6 +30,7 @@ struct SlurmInfo {
   int step_nodes = 1;              // of the step we are in, one task on each; else 1
   std::string job_name{};
   std::string nodes{};
+  std::string node_name{};   // of the machine we are on, as Slurm calls it
   std::string step_hosts{};  // its node list
 };
 std::optional<SlurmInfo> slurm_info(const Environment& environment);

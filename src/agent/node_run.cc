@@ -223,7 +223,8 @@ cluster::Decision NodeRun::decide(const cluster::Decide& decide) {
 int NodeRun::finish(int exit_code, bool job_ends) {
   runner_.close_journal(job_ends);
   runner_.end(exit_code != 0, orderly_restarts_);
-  runner_.come_back();
+  // For the whole job, once: whoever returns first would end the others in their last save.
+  if (plan_.coordinates) runner_.come_back();
   return exit_code;
 }
 

@@ -104,7 +104,9 @@ base::Result<std::optional<NodePlan>> plan_node(
   plan.count = options.count.value_or(NodeCount{step_nodes, step_nodes});
   if (plan.count.max <= 1) return std::optional<NodePlan>();
   plan.index = options.index;
-  plan.name = options.name.empty() ? machine : options.name;
+  plan.name = options.name;
+  if (plan.name.empty())
+    plan.name = in_step && !slurm->node_name.empty() ? slurm->node_name : machine;
   plan.lease_ns = options.lease_ns;
   if (slurm) plan.token = slurm->job_id;
   if (!options.meeting_place.empty()) {

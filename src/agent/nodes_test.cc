@@ -91,6 +91,8 @@ TEST(Nodes, AStepOfSlurmNeedsNoOption) {
   EXPECT_EQ(plan->meeting_place.port, 24711);
   EXPECT_FALSE(plan->coordinates);
   EXPECT_EQ(plan->name, "gpu05");
+  slurm.node_name = "rack1-gpu05";
+  EXPECT_EQ(plan_node({}, slurm, false, "gpu05", nowhere).value()->name, "rack1-gpu05");
 }
 
 }  // namespace

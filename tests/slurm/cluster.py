@@ -1,5 +1,6 @@
-"""A real Slurm on this machine: munged, slurmctld and one slurmd, in a folder and on ports of its
-own. All are children of the test run; what they start carries a mark by which it is found."""
+"""A real Slurm on this machine: munged, slurmctld and three slurmds, in a folder and on ports of its
+own. All are children of the test run; what they start carries a mark by which it is found. The nodes'
+names lead to this machine inside the slurmds' own mount namespace only."""
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ from marked_processes import processes_with
 
 HERE = Path(__file__).parent
 DEPLOY = HERE.parents[1] / "deploy" / "slurm"
+NODES = ("n1", "n2", "n3")
 WAIT_MAX_S = 120.0
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "scancel", "squeue", "srun")
 OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "PREEMPTED", "NODE_FAIL", "OUT_OF_MEMORY"}
@@ -74,14 +76,15 @@ class Cluster:
                 f" HEADWAY_FACTS_DIR={self.folder}/facts\nexec {DEPLOY}/{name}.sh\n"
             )
             wrapper.chmod(0o755)
-        controller, node = free_ports(2)
+        (self.folder / "hosts").write_text("127.0.0.1 localhost n1 n2 n3\n")
+        controller, *nodes = free_ports(1 + len(NODES))
         text = (HERE / "slurm.conf.in").read_text()
         for name, value in {
             "BASE": self.folder,
             "HOST": socket.gethostname(),
             "USER": getpass.getuser(),
             "PORT_CONTROLLER": controller,
-            "PORT_NODE": node,
+            **{f"PORT_NODE_{i}": port for i, port in enumerate(nodes, 1)},
         }.items():
             text = text.replace(f"@{name}@", str(value))
         (self.folder / "slurm.conf").write_text(text)
@@ -94,11 +97,17 @@ class Cluster:
         self._daemon("munged", "--foreground", "--force", "--num-threads=2", *options)
         wait_until((self.folder / "munge.sock").exists, "munged listens")
         self._daemon("slurmctld", "-D", "-c")
-        self._daemon("slurmd", "-D", "-N", "n1")
-        wait_until(lambda: "idle" in self.ask("sinfo", "-h", "-o", "%T"), "the node is idle")
+        for node in NODES:
+            command = 'mount --bind "$0" /etc/hosts && exec slurmd -D -N "$1"'
+            hosts = str(self.folder / "hosts")
+            self._daemon("unshare", "-m", "sh", "-c", command, hosts, node)
+        wait_until(lambda: self.idle_nodes() == set(NODES), "the nodes are idle")
+
+    def idle_nodes(self) -> set[str]:
+        return set(self.ask("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split())
 
     def _daemon(self, *command: str) -> None:
-        with (self.folder / f"{command[0]}.out").open("wb") as out:
+        with (self.folder / f"{command[0]}-{command[-1][-6:]}.out").open("wb") as out:
             self.daemons.append(
                 subprocess.Popen(
                     command,
@@ -157,9 +166,10 @@ class Cluster:
         assert done.returncode == 0, done.stderr
         return Job(self, done.stdout.strip(), output)
 
-    def preempt(self, seconds: float = 1) -> Job:
-        """A job that needs the whole node and may take it from others."""
-        return self.submit(f"sleep {seconds}\n", "--partition=high", name="urgent")
+    def preempt(self, seconds: float = 1, partition: str = "high", nodes: int = 1) -> Job:
+        """A job that needs whole nodes and may take them from others."""
+        options = (f"--partition={partition}", f"--nodes={nodes}", "--ntasks-per-node=1")
+        return self.submit(f"sleep {seconds}\n", *options, name="urgent")
 
 
 class Job:
