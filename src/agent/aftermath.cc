@@ -23,7 +23,10 @@ std::string describe(const failure::Verdict& verdict) {
 }
 
 std::string decision_text(const RestartDecision& decision) {
-  if (!decision.restart) return decision.why_not.empty() ? "not restarted" : decision.why_not;
+  if (!decision.restart) {
+    return decision.why_not.empty() ? "not restarted: there was no --max-restarts"
+                                    : decision.why_not;
+  }
   if (decision.delay_ns == 0) return "restarted at once";
   return fmt::format("restarted after {:.1f} s", static_cast<double>(decision.delay_ns) / 1e9);
 }
@@ -57,9 +60,11 @@ failure::Verdict Aftermath::appraise(const AttemptResult& result, AgentJournal& 
   return verdict;
 }
 
-void Aftermath::keep(Remains&& remains, const failure::Verdict& verdict, std::string decision) {
-  pending_ = Pending{std::move(remains),
-                     {verdict, std::move(decision), diagnosis_.kernel(), base::real_ns()}};
+void Aftermath::keep(Remains&& remains, const failure::Verdict& verdict, std::string decision,
+                     bool unless_there) {
+  pending_ =
+      Pending{std::move(remains),
+              {verdict, std::move(decision), diagnosis_.kernel(), base::real_ns(), unless_there}};
 }
 
 RestartDecision Aftermath::consider(AttemptResult&& result, const RankProgress& progress,

@@ -26,7 +26,8 @@ class Aftermath {
   // Has the attempt trained something that none before it had? Once an attempt.
   bool progressed(const RankProgress& progress, std::int64_t lasted_ns);
   // For failure.json, which when_idle() writes.
-  void keep(Remains&& remains, const failure::Verdict& verdict, std::string decision);
+  void keep(Remains&& remains, const failure::Verdict& verdict, std::string decision,
+            bool unless_there = false);
   [[nodiscard]] RestartPolicy& policy() { return policy_; }
 
   // All of it. `lasted_ns`: the attempt's length.

@@ -266,9 +266,10 @@ void AttemptRunner::end(bool failed, int orderly_restarts) {
       attempts - 1 - static_cast<std::uint64_t>(orderly_restarts) + (failed ? 1 : 0);
   // A line to paste: the folder is named if it was named to us.
   const std::string where = options_.dir.empty() ? "" : fmt::format(" --dir '{}'", options_.dir);
-  console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway report {}{}",
-                            folder_->job(), attempts, attempts == 1 ? "" : "s", failures,
-                            failures == 1 ? "" : "s", folder_->job(), where));
+  const char* verb = failed ? "why" : "report";
+  console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway {} {}{}", folder_->job(),
+                            attempts, attempts == 1 ? "" : "s", failures, failures == 1 ? "" : "s",
+                            verb, folder_->job(), where));
 }
 
 void AttemptRunner::come_back() {

@@ -63,6 +63,7 @@ base::Result<std::unique_ptr<ClusterSeat>> ClusterSeat::open(const NodePlan& pla
   seat->nodes_min_ = plan.count.min;
   seat->poll_ = base::UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
   const Endpoint& place = plan.meeting_place;
+  seat->meeting_place_ = fmt::format("{}:{}", place.host, place.port);
   // Where the address is not ours (a name of a service), we reach ourselves in a shorter way.
   const std::string host =
       plan.coordinates && !plan.owns_address ? std::string("127.0.0.1") : place.host;
@@ -178,8 +179,12 @@ void ClusterSeat::leave(int exit_code) {
 }
 
 std::string ClusterSeat::trouble() const {
-  if (!member_->joined()) return member_->over() ? std::string() : member_->trouble();
-  if (!coordinator_) return {};
+  if (member_->over()) return {};
+  if (!member_->joined()) {
+    return member_->trouble().empty() ? fmt::format("no answer from {} yet", meeting_place_)
+                                      : member_->trouble();
+  }
+  if (!coordinator_) return "the first node knows of this one, but not yet of enough";
   const cluster::CoordinatorStatus status = coordinator_->status();
   if (status.state != cluster::RoundState::gathering || status.nodes_idle >= nodes_min_) return {};
   return fmt::format("{} of {} nodes are here", status.nodes_idle, nodes_min_);

@@ -81,6 +81,7 @@ class ClusterSeat final : public Companion {
   std::unique_ptr<cluster::Coordinator> coordinator_;
   std::unique_ptr<cluster::Member> member_;
   Decider decider_;
+  std::string meeting_place_;
   std::uint32_t nodes_min_ = 1;
   std::optional<cluster::StartRanks> start_;
   Wish wish_ = Wish::none;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "agent/own_verdict.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/job_path.h"
@@ -15,8 +16,6 @@ namespace headway::agent {
 namespace {
 
 using failure::Evidence;
-
-constexpr double kHangConfidence = 0.8;  // a step may last longer than any before
 
 // Who failed first comes first: between the outputs of ranks there is no other order.
 std::vector<const Remains::Rank*> in_order_of_end(const Remains& remains) {
@@ -74,19 +73,7 @@ void Diagnosis::prepare() {
 
 failure::Verdict Diagnosis::judge(const Remains& remains) {
   kernel_.clear();
-  if (remains.hang) {
-    failure::Verdict hang;
-    hang.category = "hang";
-    hang.role = failure::Role::cause;
-    hang.origin = "unknown";
-    hang.retryable = true;
-    hang.confidence = kHangConfidence;
-    hang.rank = remains.hang->rank;
-    hang.proof = remains.hang->text;
-    hang.rule = "agent.no_progress";
-    hang.next = "Look at the stacks of all ranks: stacks-<rank>.txt in the attempt's folder.";
-    return hang;
-  }
+  if (remains.hang) return hang_verdict(*remains.hang);
   prepare();
   Evidence evidence = gather(remains);
   std::vector<pid_t> pids;

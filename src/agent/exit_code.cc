@@ -18,6 +18,7 @@ ExitClass classify_exit(int exit_code) {
   if (exit_code == 0) return ExitClass::done;
   if (exit_code == kExitAgentFault) return ExitClass::agent_fault;
   if (exit_code == kExitPreempted) return ExitClass::preempted;
+  if (exit_code == kExitHang) return ExitClass::hung;
   return exit_code > 128 ? ExitClass::crashed : ExitClass::user_error;
 }
 
@@ -31,6 +32,8 @@ std::string_view describe(ExitClass exit_class) {
       return "launcher fault";
     case ExitClass::preempted:
       return "preempted";
+    case ExitClass::hung:
+      return "hung";
     case ExitClass::crashed:
       break;
   }

@@ -23,6 +23,7 @@ enum class ExitClass {
   user_error,  // the script's own code, usage, a command that is not there: again would be the same
   agent_fault,  // ours: try another machine
   preempted,    // told to stop, and stopped: start it again, count nothing
+  hung,         // and was ended: try again
   crashed       // a signal: SIGKILL (memory, a person), SIGSEGV, SIGBUS, SIGABRT: try again
 };
 ExitClass classify_exit(int exit_code);

@@ -1,8 +1,11 @@
 #include "agent/failure_file.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "agent/own_verdict.h"
 #include "base/file.h"
 #include "failure/redact.h"
 #include "failure/verdict_json.h"
@@ -14,7 +17,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVersion = 1;
 constexpr std::size_t kShownLinesMax = 40;  // of each rank's output
-constexpr std::string_view kAgentRules = "agent.";
 
 std::string path_in(const std::string& attempt_dir) {
   return attempt_dir + "/failure.json";
@@ -37,6 +39,7 @@ Json tail_json(const Remains& remains, int rank) {
 
 base::Status write_failure_file(const Remains& remains, const FailureRecord& record) {
   if (remains.dir.empty()) return {};
+  if (record.unless_there && ::access(path_in(remains.dir).c_str(), F_OK) == 0) return {};
   Json file = {{"version", kVersion},
                {"time_ns", record.real_ns},
                {"verdict", failure::verdict_json(record.verdict)},
@@ -72,7 +75,8 @@ std::optional<FailureFacts> read_failure_file(const std::string& attempt_dir) {
     }
     const failure::Verdict verdict =
         failure::verdict_from_json(file.value("verdict", Json::object()));
-    if (verdict.rule.starts_with(kAgentRules)) facts.hang = verdict;
+    if (verdict.rule.starts_with(kOwnRules)) facts.seen = verdict;
+    facts.decision = file.value("decision", "");
   } catch (const Json::exception&) {  // somebody has edited it: as if it were not there
     return std::nullopt;
   }

@@ -21,6 +21,7 @@ struct FailureRecord {
   std::string decision;
   std::vector<std::string> kernel;
   std::int64_t real_ns = 0;
+  bool unless_there = false;  // another node that shares the folder may know better
 };
 base::Status write_failure_file(const Remains& remains, const FailureRecord& record);
 
@@ -28,7 +29,8 @@ base::Status write_failure_file(const Remains& remains, const FailureRecord& rec
 struct FailureFacts {
   std::vector<failure::RankExit> exits;  // of those that we did not end ourselves
   std::vector<std::string> kernel;
-  std::optional<failure::Verdict> hang;  // judged by the agent's own eyes
+  std::optional<failure::Verdict> seen;  // judged by the agent's own eyes (own_verdict.h)
+  std::string decision;                  // what the agent did about it
 };
 // None: there is no such file, or it is not one.
 std::optional<FailureFacts> read_failure_file(const std::string& attempt_dir);

@@ -11,8 +11,10 @@
 #include "agent/cluster_decision.h"
 #include "agent/cluster_seat.h"
 #include "agent/exit_code.h"
+#include "agent/own_verdict.h"
 #include "agent/port.h"
 #include "base/clock.h"
+#include "headway/headway.h"
 
 namespace headway::agent {
 namespace {
@@ -22,7 +24,7 @@ using base::Result;
 using base::Status;
 
 // So long nothing is said of what we wait for.
-constexpr int kPatienceMs = 3000;
+constexpr std::int64_t kPatienceNs = 2'000'000'000;
 
 class NodeRun {
  public:
@@ -38,12 +40,14 @@ class NodeRun {
  private:
   Status take_seat();
   int follow();
+  int leave();
   void tell_trouble();
   [[nodiscard]] int stop_signal();
   Status run_round(const cluster::StartRanks& start);
   void on_ended(AttemptResult&& result, std::int64_t lasted_ns);
   void on_stopped(const Outcome& outcome);
   cluster::Decision decide(const cluster::Decide& decide);
+  void keep_for_others(Remains&& remains);
   int finish(int exit_code, bool job_ends);
 
   const RunOptions& options_;
@@ -51,10 +55,12 @@ class NodeRun {
   AttemptRunner runner_;
   ReservedPort port_;  // of the next rendezvous, or of the one that runs
   std::unique_ptr<ClusterSeat> seat_;
-  std::optional<Verdict> stopped_;  // somebody asked us to stop: how that ended
-  std::string trouble_;             // told last
-  bool ended_orderly_ = false;      // the last round: nothing failed
-  int orderly_restarts_ = 0;        // rounds that followed such a one
+  std::optional<Verdict> stopped_;     // somebody asked us to stop: how that ended
+  std::optional<Remains> for_others_;  // of a round that another node ended
+  std::string trouble_;                // told last
+  std::int64_t waits_since_ns_ = 0;
+  bool ended_orderly_ = false;  // the last round: nothing failed
+  int orderly_restarts_ = 0;    // rounds that followed such a one
 };
 
 int NodeRun::run() {
@@ -94,11 +100,12 @@ Status NodeRun::take_seat() {
 
 // Between rounds.
 int NodeRun::follow() {
+  waits_since_ns_ = base::monotonic_ns();
   while (true) {
     pollfd ready[2] = {{seat_->fd(), POLLIN, 0}, {runner_.signals().fd(), POLLIN, 0}};
-    const bool silent = ::poll(ready, 2, trouble_.empty() ? kPatienceMs : -1) == 0;
+    ::poll(ready, 2, static_cast<int>(kPatienceNs / 1'000'000));
     seat_->serve();
-    if (silent) tell_trouble();
+    if (base::monotonic_ns() - waits_since_ns_ >= kPatienceNs) tell_trouble();
     // Before a signal is looked at: the supervisor knows what to do with it once ranks are due.
     if (const auto start = seat_->take_start(); start && !stopped_) {
       orderly_restarts_ += ended_orderly_ ? 1 : 0;
@@ -109,7 +116,7 @@ int NodeRun::follow() {
       }
     }
     if (const int signal = stop_signal(); signal != 0) {
-      if (stopped_) return finish(stopped_->exit_code, stopped_->job_ends);  // asked twice
+      if (stopped_) return leave();  // asked twice
       Outcome outcome;
       outcome.stop_signal = signal;
       outcome.failed_rank = 0;
@@ -121,7 +128,7 @@ int NodeRun::follow() {
       return finish(kExitAgentFault, false);
     }
     if (!seat_->over()) continue;
-    if (stopped_) return finish(stopped_->exit_code, stopped_->job_ends);
+    if (stopped_) return leave();
     return finish(seat_->exit_code().value_or(kExitAgentFault), true);
   }
 }
@@ -130,7 +137,7 @@ void NodeRun::tell_trouble() {
   const std::string trouble = seat_->trouble();
   if (trouble.empty() || trouble == trouble_) return;
   trouble_ = trouble;
-  runner_.console().note(fmt::format("node {} waits: {}", plan_.name, trouble));
+  runner_.console().note(fmt::format("node {} waits for others: {}", plan_.name, trouble));
 }
 
 int NodeRun::stop_signal() {
@@ -153,6 +160,7 @@ Status NodeRun::run_round(const cluster::StartRanks& start) {
   agreed.companion = seat_.get();
   const std::int64_t began_ns = base::monotonic_ns();
   Result<AttemptResult> result = runner_.run(static_cast<int>(start.restart_count), &agreed);
+  waits_since_ns_ = base::monotonic_ns();
   Result<ReservedPort> port = reserve_port();
   if (!port.ok()) return port.status();
   port_ = std::move(*port);
@@ -198,6 +206,7 @@ void NodeRun::on_ended(AttemptResult&& result, std::int64_t lasted_ns) {
     seat_->ranks_stopped(port, account_of({.category = "none"}, progressed));
     runner_.console().note(ended_orderly_ ? "ranks ended: nodes have come, all start together"
                                           : "ranks ended for the sake of other nodes");
+    if (!ended_orderly_) keep_for_others(std::move(result.remains));
   } else {
     ended_orderly_ = true;
     seat_->finished(port);
@@ -213,11 +222,37 @@ void NodeRun::on_stopped(const Outcome& outcome) {
   seat_->leave(stopped_->exit_code);
 }
 
+// The first node is told what it was when it has to decide.
+void NodeRun::keep_for_others(Remains&& remains) {
+  if (plan_.coordinates) {
+    for_others_ = std::move(remains);
+  } else {
+    runner_.aftermath().keep(std::move(remains), other_node_verdict(), "left to the coordinator",
+                             true);
+  }
+}
+
 cluster::Decision NodeRun::decide(const cluster::Decide& decide) {
   const ClusterDecision made = decide_round(decide, runner_.aftermath().policy(),
                                             options_.restarts.count, base::monotonic_ns());
   runner_.console().note(made.told);
+  if (for_others_ && !decide.failures.empty()) {
+    const cluster::Failure& first = decide.failures.front();
+    const failure::Verdict verdict = other_node_verdict(first, describe_failure(decide));
+    if (first.kind != cluster::FailureKind::rank_failed) {  // nobody else can record it
+      runner_.journal().verdict(HW_RANK_UNKNOWN, {kExitAgentFault, 0}, origin_of(verdict),
+                                fmt::format("{}: {}", verdict.category, verdict.proof));
+    }
+    runner_.aftermath().keep(std::move(*for_others_), verdict,
+                             made.decision.restart ? "restarted" : "not restarted", true);
+  }
+  for_others_.reset();
   return made.decision;
+}
+
+// A node that leaves is not the job's end, unless it is the first.
+int NodeRun::leave() {
+  return finish(stopped_->exit_code, stopped_->job_ends && plan_.coordinates);
 }
 
 int NodeRun::finish(int exit_code, bool job_ends) {

@@ -88,7 +88,7 @@ int AttemptPolicy::on_hang(int rank, std::int64_t now_ns) {
   if (state_ != State::running) return 0;
   HW_CHECK(alive(rank));
   outcome_.failed_rank = rank;
-  outcome_.failed_end = RankEnd{0, SIGTERM};
+  outcome_.failed_end = RankEnd{kExitHang, 0};
   outcome_.hung = true;
   state_ = State::tearing_down;
   deadline_ns_ = now_ns + grace_ns_;

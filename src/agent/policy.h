@@ -26,6 +26,9 @@ struct RankEnd {
   [[nodiscard]] bool clean() const { return exit_code == 0 && signal == 0; }
 };
 
+// Of a rank that hung and was ended by us. No signal's, and among those that schedulers try again.
+inline constexpr int kExitHang = 200;
+
 // As a shell gives it: 128 + signal.
 int shell_code(const RankEnd& end);
 // "exited with code 3", "was killed by SIGKILL".

@@ -15,6 +15,7 @@
 #include "agent/kubernetes.h"
 #include "agent/local_address.h"
 #include "agent/node_run.h"
+#include "agent/own_verdict.h"
 #include "agent/python_layout.h"
 #include "base/clock.h"
 
@@ -126,6 +127,10 @@ int JobRun::run() {
       if (outcome.stop_signal == 0) {
         decision = runner_.aftermath().consider(std::move(*result), runner_.progress(),
                                                 base::monotonic_ns() - began_ns, runner_.journal());
+      } else if (!runner_.scheduled()) {  // else the scheduler knows why
+        const failure::Verdict stopped = stopped_verdict(outcome.stop_signal);
+        runner_.aftermath().keep(std::move(result->remains), stopped,
+                                 "not restarted: asked to end");
       }
       tell_end(outcome, decision);
       if (decision.delay_ns > 0) decision.restart = wait_before_restart(decision.delay_ns);

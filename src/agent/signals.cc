@@ -41,7 +41,9 @@ std::optional<Signal> Signals::next() {
   if (::read(fd_.get(), &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) {
     return std::nullopt;
   }
-  return Signal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+  const bool kernel = info.ssi_code == SI_KERNEL;
+  return Signal{static_cast<int>(info.ssi_signo), kernel,
+                kernel ? 0 : static_cast<int>(info.ssi_pid)};
 }
 
 void Signals::restore_in_child() const {

@@ -16,6 +16,7 @@ namespace headway::agent {
 struct Signal {
   int number = 0;
   bool from_terminal = false;  // sent by the kernel to the whole foreground group
+  int sender = 0;              // a process's number; 0: the kernel, or one we cannot see
 };
 
 class Signals {

@@ -247,6 +247,7 @@ void Supervisor::on_signals() {
       notice_recorded_ = true;
     }
     const bool delivered = signal->from_terminal && !plan_.own_process_groups;
+    if (!delivered && is_stop_signal(signal->number)) tell_stop(*signal);
     const int passed_on = policy_.on_signal(signal->number, delivered, base::monotonic_ns());
     send_to_live(passed_on);
     if (is_stop_signal(signal->number)) cancel_pending(passed_on);

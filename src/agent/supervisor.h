@@ -121,6 +121,7 @@ class Supervisor {
   [[nodiscard]] int signal_for(int rank, int signal) const;
   [[nodiscard]] bool asks_to_stop(int rank) const;
   void agree_on_stop();
+  void tell_stop(const Signal& signal);
   void stop_after(std::int64_t step);
   void follow_last_step();
   void pass_stop_to_terminal();

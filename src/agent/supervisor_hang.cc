@@ -1,8 +1,6 @@
 // The Supervisor's look at the ranks' progress, and what it does when there is none.
 #include <fmt/format.h>
 
-#include <csignal>
-
 #include "agent/stacks.h"
 #include "agent/supervisor.h"
 #include "base/clock.h"
@@ -61,9 +59,9 @@ void Supervisor::end_hang(const HangWatch::Hang& hang) {
   plan_.before_mark();
   journal_.hang(static_cast<std::uint32_t>(who), since_ns);
   failure_recorded_ = true;
-  journal_.failure(static_cast<std::uint32_t>(who), RankEnd{0, SIGTERM}, HW_ORIGIN_UNKNOWN);
+  journal_.failure(static_cast<std::uint32_t>(who), RankEnd{kExitHang, 0}, HW_ORIGIN_UNKNOWN);
   if (plan_.companion != nullptr) {
-    plan_.companion->on_rank_failed(static_cast<int>(laggard), RankEnd{0, SIGTERM});
+    plan_.companion->on_rank_failed(static_cast<int>(laggard), RankEnd{kExitHang, 0});
   }
   send_to_live(policy_.on_hang(static_cast<int>(laggard), now_ns));
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstring>
 
 #include "agent/supervisor.h"
 #include "base/clock.h"
@@ -50,6 +51,14 @@ void Supervisor::agree_on_stop() {
     last_step_until_ns_ = base::monotonic_ns() + kOthersWaitNs;
     plan_.companion->ask_for_last_step();
   }
+}
+
+void Supervisor::tell_stop(const Signal& signal) {
+  const std::string who = signal.sender > 0 ? fmt::format(" from process {}", signal.sender) : "";
+  const char* follows = policy_.outcome().stop_signal == 0
+                            ? "the ranks are asked to end, and no restart follows"
+                            : "asked again: the ranks are killed";
+  console_.note(fmt::format("got SIG{}{}; {}", sigabbrev_np(signal.number), who, follows));
 }
 
 void Supervisor::stop_after(std::int64_t step) {

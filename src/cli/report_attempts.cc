@@ -11,6 +11,16 @@
 #include "timeline/job.h"
 
 namespace headway::cli {
+
+std::string attempt_label(std::int64_t id, const metrics::Report& r) {
+  constexpr std::int64_t kRunsMax = 10'000;  // beyond, it is no count but a time
+  const auto run_of = [](std::int64_t attempt) { return timeline::allocation_of(attempt); };
+  const bool one_run = std::all_of(r.attempts.begin(), r.attempts.end(),
+                                   [&](const metrics::AttemptRow& a) { return run_of(a.id) == 0; });
+  if (one_run || run_of(id) >= kRunsMax) return fmt::format("{}", id);
+  return fmt::format("{}.{}", run_of(id) + 1, timeline::launch_of(id));
+}
+
 namespace {
 
 using metrics::AttemptRow;
@@ -157,16 +167,6 @@ enum AttemptColumn : std::size_t {
   c_replayed,
   c_restored
 };
-
-// "3"; of a job that was run several times "2.3": the third launch of the second run.
-std::string attempt_label(std::int64_t id, const Report& r) {
-  constexpr std::int64_t kRunsMax = 10'000;  // beyond, it is no count but a time
-  const auto run_of = [](std::int64_t attempt) { return timeline::allocation_of(attempt); };
-  const bool one_run = std::all_of(r.attempts.begin(), r.attempts.end(),
-                                   [&](const AttemptRow& a) { return run_of(a.id) == 0; });
-  if (one_run || run_of(id) >= kRunsMax) return fmt::format("{}", id);
-  return fmt::format("{}.{}", run_of(id) + 1, timeline::launch_of(id));
-}
 
 // Steps are known for whole attempts only, not for the part of one that lies in a window.
 Columns attempt_columns(const Report& r, const std::vector<std::size_t>& shown,

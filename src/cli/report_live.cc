@@ -14,6 +14,7 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <vector>
 
 #include "base/file.h"
 #include "base/job_path.h"
@@ -85,8 +86,21 @@ bool shows_flock(std::string_view line, std::uint64_t inode, std::uint64_t devic
   return same_device || (pid > 0 && owner == fmt::format("{}", pid));
 }
 
-bool job_is_alive(const std::string& folder) {
-  const std::string path = folder + "/" + std::string(kAgentLock);
+namespace {
+
+// Of the job, and on several nodes of each: "agent.lock", "agent-node7.lock". A node that does not
+// coordinate, with a folder of its own, has the latter only.
+std::vector<std::string> locks_in(const fs::path& folder) {
+  std::vector<std::string> locks;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with("agent") && name.ends_with(".lock")) locks.push_back(it->path().string());
+  }
+  return locks;
+}
+
+bool is_held(const std::string& path) {
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat file{};
   if (!fd.valid() || ::fstat(fd.get(), &file) != 0) return false;
@@ -97,6 +111,13 @@ bool job_is_alive(const std::string& folder) {
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
   ::flock(fd.get(), LOCK_UN);
   return false;
+}
+
+}  // namespace
+
+bool job_is_alive(const std::string& folder) {
+  const std::vector<std::string> locks = locks_in(folder);
+  return std::any_of(locks.begin(), locks.end(), is_held);
 }
 
 std::string place_of(const std::string& input, const std::string& dir) {
@@ -116,14 +137,14 @@ std::string folder_of_job(const std::string& path, const std::string& job) {
   fs::path at = full;
   int parents = 0;
   if (fs::is_directory(full, error)) {
-    if (fs::exists(full / job / kAgentLock, error)) return (full / job).string();
+    if (!locks_in(full / job).empty()) return (full / job).string();
   } else {
     if (full.extension() != base::kJournalSuffix) return "";
     at = full.parent_path();
     parents = 1;
   }
   for (; parents <= kParentsMax; ++parents, at = at.parent_path()) {
-    if (at.filename() == job && fs::exists(at / kAgentLock, error)) return at.string();
+    if (at.filename() == job && !locks_in(at).empty()) return at.string();
   }
   return "";
 }

@@ -14,8 +14,6 @@
 
 namespace headway::cli {
 
-inline constexpr std::string_view kAgentLock = "agent.lock";
-
 // `folder` is the job's own.
 [[nodiscard]] bool job_is_alive(const std::string& folder);
 

@@ -30,6 +30,8 @@ Standing standing(JobState state) {
       return {"down, its launcher is alive", Ink::down};
     case JobState::clean:
       return {"finished", Ink::effective};
+    case JobState::stopped:
+      return {"stopped when asked to", Ink::wasted};
     case JobState::failed:
       return {"failed", Ink::down};
     case JobState::unended:

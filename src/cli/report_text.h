@@ -16,6 +16,7 @@ enum class JobState : std::uint8_t {
   running,     // its agent is alive
   restarting,  // its agent is alive, the newest attempt has failed
   clean,
+  stopped,  // told to end, and did so in good order
   failed,
   unended,  // nothing says that it ended, and nobody is running it
 };
@@ -31,6 +32,9 @@ struct TextOptions {
 [[nodiscard]] constexpr bool is_over(JobState state) {
   return state != JobState::running && state != JobState::restarting;
 }
+
+// "3"; of a job that was run several times "2.3": the third launch of the second run.
+[[nodiscard]] std::string attempt_label(std::int64_t id, const metrics::Report& report);
 
 [[nodiscard]] std::string to_text(const metrics::Report& report, const TextOptions& options);
 

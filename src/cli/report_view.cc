@@ -14,7 +14,7 @@ JobState state_of(const timeline::JobResult& job, bool alive) {
     case timeline::Outcome::running:
       return alive ? JobState::running : JobState::unended;
     case timeline::Outcome::clean:
-      return JobState::clean;
+      return last.facts.preempt_notice_ns ? JobState::stopped : JobState::clean;
     case timeline::Outcome::failed:
       return alive && !last.facts.job_end_ns ? JobState::restarting : JobState::failed;
   }
@@ -29,6 +29,8 @@ const char* name_of(JobState state) {
       return "restarting";
     case JobState::clean:
       return "finished";
+    case JobState::stopped:
+      return "stopped";
     case JobState::failed:
       return "failed";
     case JobState::unended:

@@ -77,7 +77,7 @@ class Case {
     if (mute) return verdict_of(*mute->rule, mute->rank, exit_text(*exits_.at(mute->rank)));
     if (cause_) return verdict_of(*cause_->hit->rule, cause_->rank, cause_->hit->line);
     if (auto found = without_cause()) return *found;
-    return {"unknown", Role::outcome, "unknown", false, false, 0, first_failed(), "", "-", ""};
+    return unknown();
   }
 
  private:
@@ -125,6 +125,11 @@ class Case {
     }
   }
 
+  [[nodiscard]] Verdict unknown() const {
+    const int rank = first_failed();
+    std::string proof = rank == kNoRank ? std::string() : exit_text(*exits_.at(rank));
+    return {"unknown", Role::outcome, "unknown", false, false, 0, rank, std::move(proof), "-", ""};
+  }
   [[nodiscard]] int first_failed() const { return failed_.empty() ? kNoRank : failed_.front(); }
   [[nodiscard]] std::size_t ended(int rank) const {
     const auto it = order_.find(rank);
@@ -255,11 +260,24 @@ class Case {
       if (const ExitRule* rule = exit_rule(first)) {
         return verdict_of(*rule, first, exit_text(*exits_.at(first)));
       }
+      if (others_only_lost_a_peer()) return unknown();
     }
     if (hung != nullptr) {
       return verdict_of(*hung->rule, best_.empty() ? kNoRank : suspect().rank, hung->line);
     }
     return by_symptom();
+  }
+
+  // Who ended first, by itself and without a word, is the peer that they lost.
+  [[nodiscard]] bool others_only_lost_a_peer() const {
+    const auto lost = [](const Hit& hit) {
+      const std::string& category = hit.rule->category;
+      return hit.rule->role != Role::symptom || category == "gloo_connection" ||
+             category == "nccl_remote_error" || category == "connection_error";
+    };
+    return !best_.empty() && std::all_of(best_.begin(), best_.end(), [&](const auto& b) {
+      return lost(*b.second);
+    }) && std::all_of(launcher_.begin(), launcher_.end(), lost);
   }
 
   // The symptom of the highest priority, the earliest of equals, laid at the suspect's door.
@@ -331,6 +349,8 @@ class Case {
     }
     if (!timed.empty() && known.size() > 1) {
       if (const auto rank = only_one_without(timed)) return {*rank, !work.empty()};
+      const bool all_wait = std::includes(timed.begin(), timed.end(), known.begin(), known.end());
+      if (timed.size() > 1 && all_wait) return {kNoRank, !work.empty()};  // none of them is the one
     }
     std::optional<RankHit> first;
     for (const auto& [rank, hit] : best_) {

@@ -32,8 +32,9 @@ LineView attribute_line(std::string_view line, int rank) {
   if (take(rest, "[")) {
     const bool torch = take(rest, "rank");
     const int found = take_rank(rest);
-    if (found != kNoRank && take(rest, torch ? "]:" : "] ")) return {found, rest};
-    return {rank, line};
+    if (found == kNoRank || !take(rest, torch ? "]:" : "] ")) return {rank, line};
+    if (torch) take(rest, " ");  // of an empty line only the colon is left
+    return {found, rest};
   }
   constexpr int srun_spaces_max = 4;
   for (int spaces = 0; spaces < srun_spaces_max && (take(rest, " ") || take(rest, "\t"));

@@ -13,7 +13,9 @@ TEST(Lines, KnowsWhoseLineItIs) {
   EXPECT_EQ(rank("[3] loss 1.0"), 3);
   EXPECT_EQ(text("[3] loss 1.0"), "loss 1.0");
   EXPECT_EQ(rank("[rank12]: Traceback"), 12);
-  EXPECT_EQ(text("[rank12]: Traceback"), " Traceback");
+  EXPECT_EQ(text("[rank12]: Traceback"), "Traceback");
+  EXPECT_EQ(text("[rank12]:   File \"x.py\""), "  File \"x.py\"") << "its own indentation";
+  EXPECT_EQ(text("[rank12]:"), "");
   EXPECT_EQ(rank(" 4: srun"), 4);
   EXPECT_EQ(text("4: srun"), "srun");
   for (const char* line : {"12:30 a time", "plain", "[3]loss", "[rank3] x", "[", "", "     4: x",

@@ -142,6 +142,17 @@ class Agent:
         out, err = process.communicate(stdin, timeout=WAIT_MAX_S)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
+    def headway(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Another verb than run."""
+        return subprocess.run(
+            [self.binary, *arguments],
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_MAX_S,
+        )
+
     def python(self, text: str, *options: str) -> subprocess.CompletedProcess[bytes]:
         return self.run("--python", sys.executable, *options, self.script(text))
 

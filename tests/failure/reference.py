@@ -123,6 +123,7 @@ def verdict(rule, rank, line):
 NONE = dict(
     category="none", role="none", origin="none", retryable="no", rank="none", proof="", rule="-"
 )
+PEER_WENT = ("gloo_connection", "nccl_remote_error", "connection_error")
 UNKNOWN = dict(id="-", category="unknown", role="outcome", origin="unknown", retryable=False)
 
 
@@ -311,6 +312,9 @@ class Classifier:
         if first is not None and first not in best and exits[first] in self.exits and not hung:
             e = self.exits[exits[first]]
             return verdict(e, first, f"exit {exits[first]}")
+        left = bool(symptoms) and all(s[3][2]["category"] in PEER_WENT for s in symptoms)
+        if first is not None and first not in best and left and not hung:
+            return verdict(UNKNOWN, first, f"exit {exits[first]}")
         if symptoms or hung:
             rank, watchdog = self.suspect(c, best, failed, order)
             if hung:
@@ -328,7 +332,7 @@ class Classifier:
                 rank = int(m[1]) if m else None
             return verdict(pick[3][2], rank, pick[3][3])
         # 8. nothing
-        return verdict(UNKNOWN, first, "")
+        return verdict(UNKNOWN, first, "" if first is None else f"exit {exits[first]}")
 
     def suspect(self, c, best, failed, order):
         """(rank, by work counters?): who lags, else who alone shows nothing, else who was first."""
@@ -354,6 +358,8 @@ class Classifier:
         rest = sorted(known - timed)
         if timed and len(rest) == 1 and len(known) > 1:
             return rest[0], bool(work)
+        if len(timed) > 1 and not rest:
+            return None, bool(work)  # all of them wait, none of them is the one
         seen = sorted((h[1], r) for r, h in best.items())
         if seen:
             return seen[0][1], bool(work)

@@ -90,7 +90,8 @@ def test_a_notice_on_one_node_stops_all_after_the_same_step(network, until):
         capture_output=True,
     )
     facts = json.loads(report.stdout)
-    assert facts["l1"]["failures"] == 0, net.logs()
+    assert (facts["l1"]["failures"], facts["l1"]["preemptions"]) == (0, 1), net.logs()
+    assert facts["state"] == "stopped"
     assert facts["steps"]["replayed"] == 0
     assert [attempt["first_step"] for attempt in facts["attempts"]] == [1, last + 1]
     assert "2 attempts, 0 failures" in net.log(net.hosts[0])

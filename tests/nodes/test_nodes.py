@@ -45,6 +45,13 @@ def check_end(net, code=0):
     net.check_one_generation_at_a_time()
 
 
+def why(host):
+    done = subprocess.run(
+        [BINARY, "why", "j", "--json", "--dir", host.jobs], check=True, capture_output=True
+    )
+    return json.loads(done.stdout)
+
+
 def test_two_nodes_run_to_the_end(network):
     net = network(2)
     start_all(net, "--nproc", "2", ticks=5)
@@ -84,6 +91,12 @@ def test_a_users_error_on_another_node_is_not_tried_again(network):
     assert "does not get better by trying again" in net.log(net.hosts[0])
     failure = json.loads((net.hosts[1].jobs / "j" / "1" / "failure.json").read_text())
     assert failure["ranks"][0]["rank"] == 1
+    # Each node has a folder of its own, and on each the same question has an answer.
+    first, other = (why(host) for host in net.hosts)
+    assert (first["category"], first["rank"]) == ("import_error", 1)
+    assert first["proof"].startswith("node b: rank 1 exited with code 1")
+    assert (other["category"], other["rank"]) == ("import_error", 1)
+    assert "no_such_module" in other["proof"]
 
 
 def test_a_killed_agent_comes_back(network, until):
@@ -97,6 +110,8 @@ def test_a_killed_agent_comes_back(network, until):
     lost.start("--nnodes", "2", "--cold", SCRIPT, "40", KEPT=str(net.folder / "kept"))
     check_end(net)
     assert [host.attempts() for host in net.hosts] == [[1, 2]] * 2, net.logs()
+    answer = why(net.hosts[0])
+    assert (answer["category"], answer["proof"]) == ("node_lost", "node b was lost")
 
 
 def test_the_ranks_of_a_stopped_agent_are_fenced(network, until):
