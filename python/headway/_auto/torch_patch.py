@@ -14,6 +14,7 @@ from headway._auto.constructions import constructions
 from headway._auto.device import DeviceSteps
 from headway._auto.loop import loop
 from headway._auto.modes import modes
+from headway._auto.rendezvous import before_store
 from headway._auto.saves import saves
 from headway._auto.session import session
 from headway._auto.stages import stages
@@ -172,6 +173,14 @@ def _watch_process_groups(_module: ModuleType) -> None:
         stages.on_over.append(_replace(name, modules, *callbacks))
 
 
+def _watch_rendezvous(module: ModuleType) -> None:
+    if hasattr(module, "_create_c10d_store"):
+        modules = ("torch.distributed.rendezvous",)
+        stages.on_over.append(
+            _replace("_create_c10d_store", modules, before_store, lambda *_: None)
+        )
+
+
 def _watch_device_mesh(module: ModuleType) -> None:
     callbacks = _stage(rec.PROCESS_GROUP_INIT, strong=True)
     modules = ("torch.distributed.device_mesh", "torch.distributed")
@@ -212,6 +221,7 @@ def _watch_summary_writer(module: ModuleType) -> None:
 
 LATER: tuple[tuple[str, str, Action], ...] = (
     ("torch.distributed.distributed_c10d", "process_group_init", _watch_process_groups),
+    ("torch.distributed.rendezvous", "an early rendezvous", _watch_rendezvous),
     ("torch.distributed.device_mesh", "device meshes", _watch_device_mesh),
     ("torch.distributed.fsdp", "fully_shard", _watch_fully_shard),
     ("torch.distributed.checkpoint", "DCP", _watch_dcp),
