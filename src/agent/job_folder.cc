@@ -147,8 +147,9 @@ base::Result<JobFolder> JobFolder::open(const std::string& root, const RunOption
         const std::string holder =
             read_all(folder.lock_.valid() ? folder.lock_.get() : folder.node_lock_.get());
         return Status::invalid(fmt::format(
-            "job {} is already being run by {}; stop it or choose another --job", folder.job_,
-            holder.starts_with("pid ") ? holder.substr(0, holder.find('\n')) : "another agent"));
+            "job {} is already being run by {}; stop it or choose another --{}", folder.job_,
+            holder.starts_with("pid ") ? holder.substr(0, holder.find('\n')) : "another agent",
+            folder.node_ ? "node-name and --node-rank, if this is to be another node" : "job"));
     }
   }
   return Status::io(fmt::format("{}/{}: no free name after {} tries", root, name, kNameTriesMax));
