@@ -1,6 +1,6 @@
-"""A real Slurm on this machine: munged, slurmctld and three slurmds, in a folder and on ports of its
-own. All are children of the test run; what they start carries a mark by which it is found. The nodes'
-names lead to this machine inside the slurmds' own mount namespace only."""
+"""A real Slurm on this machine: munged, slurmctld and three slurmds, in a folder and on ports of
+its own. All are children of the test run; what they start carries a mark by which it is found. The
+nodes' names lead to this machine inside the slurmds' own mount namespace only."""
 
 from __future__ import annotations
 
