@@ -18,9 +18,15 @@ std::int64_t on_monotonic_ns(std::int64_t time_s, std::int64_t began_monotonic_n
   return std::min(base::monotonic_ns() - ago_ns, began_monotonic_ns);
 }
 
+// A word with spaces is quoted: where it ends must be seen, or half of it could be taken for the
+// whole secret.
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  for (const std::string& word : words) {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"") == std::string::npos;
+    const char* quote = plain ? "" : word.find('\'') == std::string::npos ? "'" : "\"";
+    text += fmt::format("{}{}{}{}", text.empty() ? "" : " ", quote, word, quote);
+  }
   return text;
 }
 

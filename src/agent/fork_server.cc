@@ -70,6 +70,11 @@ std::optional<ForkServer::Reply> parse_reply(std::string_view text) {
   if (message.contains("ready") && message["ready"].is_number_unsigned()) {
     reply.kind = Reply::Kind::ready;
     reply.modules = message["ready"].get<std::uint64_t>();
+    if (message.contains("failed") && message["failed"].is_object()) {
+      for (const auto& [module, why] : message["failed"].items()) {
+        if (why.is_string()) reply.failed.emplace_back(module, why.get<std::string>());
+      }
+    }
     return reply;
   }
   if (message.contains("unfit") && message["unfit"].is_string()) {
@@ -159,7 +164,12 @@ std::optional<ForkServer::Reply> ForkServer::next() {
       return Reply{};
     }
     auto reply = parse_reply(std::string_view(bytes.data(), static_cast<std::size_t>(got)));
-    if (reply) return reply;
+    if (!reply) continue;
+    if (reply->kind == Reply::Kind::ready) {
+      if (was_ready_) reply->failed.clear();  // told already
+      was_ready_ = true;
+    }
+    return reply;
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/environment.h"
@@ -39,6 +40,8 @@ class ForkServer {
     int rank = 0;
     pid_t pid = 0;
     std::uint64_t modules = 0;
+    // Of a run's first `ready`: modules of --preload that cannot be imported, and why.
+    std::vector<std::pair<std::string, std::string>> failed;
     std::string text;
   };
 
@@ -70,6 +73,7 @@ class ForkServer {
 
   base::UniqueFd channel_;
   pid_t pid_ = 0;
+  bool was_ready_ = false;   // this one or one before it
   Environment environment_;  // what the server has; ranks are told the difference
 };
 

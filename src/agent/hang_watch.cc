@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "agent/duration.h"
 #include "headway/headway.h"
 
 namespace headway::agent {
 namespace {
 
-constexpr double kSecondNs = 1e9;
-constexpr double kFixedMaxS = 86400;
+constexpr std::int64_t kFixedMaxNs = 86'400'000'000'000;
 constexpr std::int64_t kPeriodMinNs = 100'000'000;
 constexpr std::int64_t kPeriodMaxNs = 3'000'000'000;
 
@@ -29,15 +28,13 @@ base::Result<HangLimit> parse_hang_limit(const std::string& text) {
     limit.kind = HangLimit::Kind::off;
     return limit;
   }
-  double seconds = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, seconds);
-  if (error != std::errc() || stop != end || !(seconds > 0) || seconds > kFixedMaxS) {
-    return base::Status::invalid(
-        fmt::format("--hang-timeout {}: want auto, off, or seconds up to {}", text, kFixedMaxS));
-  }
   limit.kind = HangLimit::Kind::fixed;
-  limit.after_ns = static_cast<std::int64_t>(seconds * kSecondNs);
+  limit.after_ns = parse_duration(text).value_or(0);
+  if (limit.after_ns <= 0 || limit.after_ns > kFixedMaxNs) {
+    return base::Status::invalid(fmt::format(
+        "--hang-timeout {}: want auto, off, or a time of more than 0 and at most {}: 600, 90s, 10m",
+        text, format_duration(kFixedMaxNs)));
+  }
   return limit;
 }
 

@@ -92,7 +92,13 @@ TEST(HangLimit, IsReadOrRefused) {
   EXPECT_EQ(parse_hang_limit("auto")->kind, HangLimit::Kind::learnt);
   EXPECT_EQ(parse_hang_limit("off")->kind, HangLimit::Kind::off);
   EXPECT_EQ(parse_hang_limit("0.5")->after_ns, kSecond / 2);
-  for (const char* bad : {"", "0", "-1", "nan", "1e9", "5s", "on"}) {
+  EXPECT_EQ(parse_hang_limit("90s")->after_ns, 90 * kSecond);
+  EXPECT_EQ(parse_hang_limit("1m")->after_ns, 60 * kSecond);
+  EXPECT_EQ(parse_hang_limit("2h")->after_ns, 7200 * kSecond);
+  EXPECT_EQ(parse_hang_limit("0").status().message(),
+            "--hang-timeout 0: want auto, off, or a time of more than 0 and at most 1d: 600, 90s, "
+            "10m");
+  for (const char* bad : {"", "0", "-1", "nan", "1e9", "25h", "5w", "on"}) {
     EXPECT_FALSE(parse_hang_limit(bad).ok()) << bad;
   }
 }

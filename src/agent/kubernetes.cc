@@ -92,6 +92,10 @@ std::optional<PodInfo> pod_info(const Environment& environment) {
 }
 
 NodeOptions pod_nodes(NodeOptions options, const PodInfo& pod, bool has_job_name) {
+  // A manifest that names a place to meet, whatever its number of pods: here it is one.
+  if (!options.count && pod.nnodes < 2 && !options.meeting_place.empty()) {
+    options.count = NodeCount{1, 1};
+  }
   if (options.count || pod.nnodes < 2 || pod.master_addr.empty()) return options;
   if (!has_job_name && !pod.workload_named) return options;
   const auto nodes = static_cast<std::uint32_t>(pod.nnodes);

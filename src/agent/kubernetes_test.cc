@@ -138,6 +138,11 @@ TEST(PodNodes, AreWiredWhereTheControllerSaysWhereToMeet) {
   NodeOptions own;
   own.count = NodeCount{1, 1};
   EXPECT_EQ(pod_nodes(own, pod, true).count->max, 1U) << "asked for";
+  NodeOptions place;
+  place.meeting_place = "n1";
+  pod.nnodes = 1;
+  EXPECT_EQ(pod_nodes(place, pod, true).count->max, 1U) << "one pod meets nobody";
+  EXPECT_FALSE(pod_nodes({}, pod, true).count);
 }
 
 }  // namespace

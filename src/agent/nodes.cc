@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "agent/duration.h"
 #include "agent/identity.h"
 #include "cluster/limits.h"
 
@@ -20,6 +21,13 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
+Status check_index(std::uint32_t index, const NodeCount& count) {
+  if (index < count.max) return {};
+  return Status::invalid(fmt::format("--node-rank {}: of {} the places are 0 to {}", index,
+                                     count.max == 1 ? "1 node" : fmt::format("{} nodes", count.max),
+                                     count.max - 1));
+}
+
 }  // namespace
 
 base::Result<NodeCount> parse_node_count(const std::string& text) {
@@ -28,9 +36,15 @@ base::Result<NodeCount> parse_node_count(const std::string& text) {
   const auto min = number<std::uint32_t>(all.substr(0, colon));
   const auto max =
       colon == std::string_view::npos ? min : number<std::uint32_t>(all.substr(colon + 1));
-  if (!min || !max || *min < 1 || *min > *max || *max > cluster::nodes_max) {
+  const auto in_range = [](const std::optional<std::uint32_t>& n) {
+    return n && *n >= 1 && *n <= cluster::nodes_max;
+  };
+  if (!in_range(min) || !in_range(max)) {
     return Status::invalid(
         fmt::format("--nnodes {}: want N or MIN:MAX, 1 to {}", text, cluster::nodes_max));
+  }
+  if (*min > *max) {
+    return Status::invalid(fmt::format("--nnodes {}: MIN must not exceed MAX", text));
   }
   return NodeCount{*min, *max};
 }
@@ -50,14 +64,32 @@ base::Result<Endpoint> parse_endpoint(const std::string& text) {
                     : rest.empty()        ? std::optional(kMeetingPort)
                                           : std::nullopt;
   if (endpoint.host.empty() || !port || *port == 0) {
-    return Status::invalid(
-        fmt::format("--rdzv {}: want HOST or HOST:PORT, the address of the first node", text));
+    return Status::invalid(fmt::format(
+        "--rdzv {}: want HOST or HOST:PORT with a port from 1 to 65535, the address of the first "
+        "node",
+        text));
   }
   endpoint.port = *port;
   return endpoint;
 }
 
+base::Result<std::uint32_t> parse_node_rank(const std::string& text) {
+  const auto rank = number<std::uint32_t>(text);
+  if (rank && *rank < cluster::nodes_max) return *rank;
+  return Status::invalid(
+      fmt::format("--node-rank {}: want 0 to {}", text, std::size_t{cluster::nodes_max} - 1));
+}
+
+base::Result<std::int64_t> parse_lease(const std::string& text) {
+  auto lease = parse_time_option("--lease", text, kLeaseMinS, kLeaseMaxS);
+  if (lease.ok()) *lease -= *lease % 1'000'000;  // the other nodes are told in milliseconds
+  return lease;
+}
+
 Status check_nodes(const NodeOptions& options) {
+  if (options.count && options.index) {
+    if (Status status = check_index(*options.index, *options.count); !status.ok()) return status;
+  }
   if (!options.meeting_place.empty()) {
     if (const auto endpoint = parse_endpoint(options.meeting_place); !endpoint.ok()) {
       return endpoint.status();
@@ -100,9 +132,17 @@ base::Result<std::optional<NodePlan>> plan_node(
     const std::string& machine, const std::function<bool(const std::string&)>& is_local) {
   NodePlan plan;
   const bool in_step = slurm && slurm->step_nodes > 1;
+  // Each of several machines would train by itself, as if the others were not there.
+  if (!options.count && !in_step && !options.meeting_place.empty()) {
+    return Status::invalid(fmt::format("--rdzv {}: say with --nnodes how many nodes meet there",
+                                       options.meeting_place));
+  }
   const auto step_nodes = static_cast<std::uint32_t>(in_step ? slurm->step_nodes : 1);
   plan.count = options.count.value_or(NodeCount{step_nodes, step_nodes});
   if (plan.count.max <= 1) return std::optional<NodePlan>();
+  if (options.index && !options.count) {
+    if (Status status = check_index(*options.index, plan.count); !status.ok()) return status;
+  }
   plan.index = options.index;
   plan.name = options.name;
   if (plan.name.empty())

@@ -35,6 +35,10 @@ struct NodeOptions {
   std::string name;  // empty: the machine's
   std::int64_t lease_ns = 5'000'000'000;
 };
+// "0", "3".
+base::Result<std::uint32_t> parse_node_rank(const std::string& text);
+// A time from kLeaseMinS to kLeaseMaxS (agent/duration.h), in whole milliseconds.
+base::Result<std::int64_t> parse_lease(const std::string& text);
 base::Status check_nodes(const NodeOptions& options);
 
 // "node1", "node1:29400", "[fe80::1]:29400".

@@ -24,6 +24,54 @@ TEST(Nodes, Counts) {
   }
 }
 
+std::string refusal_of_count(const char* text) {
+  return parse_node_count(text).status().message();
+}
+
+TEST(Nodes, ARefusalSaysWhatIsWanted) {
+  EXPECT_EQ(refusal_of_count("3:2"), "--nnodes 3:2: MIN must not exceed MAX");
+  EXPECT_EQ(refusal_of_count("0"), "--nnodes 0: want N or MIN:MAX, 1 to 16384");
+  EXPECT_EQ(
+      parse_endpoint("n1:99999").status().message(),
+      "--rdzv n1:99999: want HOST or HOST:PORT with a port from 1 to 65535, the address of the "
+      "first node");
+  EXPECT_EQ(parse_node_rank("x").status().message(), "--node-rank x: want 0 to 16383");
+  EXPECT_FALSE(parse_node_rank("-1").ok());
+  EXPECT_EQ(parse_node_rank("3").value(), 3U);
+}
+
+TEST(Nodes, APlaceIsOneOfTheNodes) {
+  NodeOptions options;
+  options.count = NodeCount{1, 2};
+  options.index = 1;
+  EXPECT_TRUE(check_nodes(options).ok());
+  options.index = 2;
+  EXPECT_EQ(check_nodes(options).message(), "--node-rank 2: of 2 nodes the places are 0 to 1");
+  options.count = NodeCount{1, 1};
+  EXPECT_EQ(check_nodes(options).message(), "--node-rank 2: of 1 node the places are 0 to 0");
+  options.count.reset();
+  EXPECT_TRUE(check_nodes(options).ok()) << "the scheduler has not been asked yet";
+  SlurmInfo slurm;
+  slurm.step_nodes = 2;
+  slurm.step_hosts = "n[1-2]";
+  EXPECT_FALSE(plan_node(options, slurm, false, "n1", here).ok());
+  slurm.step_nodes = 3;
+  EXPECT_TRUE(plan_node(options, slurm, false, "n1", here).ok());
+}
+
+TEST(Nodes, APlaceToMeetNeedsANumber) {
+  NodeOptions options;
+  options.meeting_place = "n1:4000";
+  EXPECT_EQ(plan_node(options, {}, true, "n1", here).status().message(),
+            "--rdzv n1:4000: say with --nnodes how many nodes meet there");
+  SlurmInfo slurm;
+  EXPECT_FALSE(plan_node(options, slurm, true, "n1", here).ok()) << "a batch script's own machine";
+  slurm.step_nodes = 2;
+  EXPECT_EQ(plan_node(options, slurm, true, "n1", here).value()->meeting_place.host, "n1");
+  options.count = NodeCount{1, 1};
+  EXPECT_FALSE(plan_node(options, {}, true, "n1", here)->has_value()) << "asked for";
+}
+
 TEST(Nodes, MeetingPlaces) {
   EXPECT_EQ(parse_endpoint("n1:4000")->host, "n1");
   EXPECT_EQ(parse_endpoint("n1:4000")->port, 4000);

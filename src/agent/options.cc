@@ -2,11 +2,44 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <filesystem>
+
+#include "agent/duration.h"
 #include "base/job_path.h"
 
 namespace headway::agent {
 
 using base::Status;
+
+namespace {
+
+Status bad_nproc(const std::string& text) {
+  return Status::invalid(fmt::format("--nproc {}: want 1 to {}", text, kRanksMax));
+}
+
+// Python runs a folder as it runs a script, if it holds a __main__.
+bool is_folder_without_main(const std::string& script) {
+  std::error_code error;
+  const std::filesystem::path folder = script;
+  return std::filesystem::is_directory(folder, error) &&
+         !std::filesystem::exists(folder / "__main__.py", error) &&
+         !std::filesystem::exists(folder / "__main__.pyc", error);
+}
+
+}  // namespace
+
+base::Result<int> parse_nproc(const std::string& text) {
+  int count = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || stop != end) return bad_nproc(text);
+  return count;
+}
+
+base::Result<std::int64_t> parse_grace(const std::string& text) {
+  return parse_time_option("--grace", text, 0, kGraceMaxS);
+}
 
 base::Result<RequeueWhen> parse_requeue(const std::string& text) {
   if (text == "never") return RequeueWhen::never;
@@ -30,8 +63,16 @@ Status check_options(const RunOptions& options) {
         "CMD)");
   }
   if (options.command.front().empty()) return Status::invalid("run: the command's name is empty");
+  if (options.kind == CommandKind::script && is_folder_without_main(options.command.front())) {
+    return Status::invalid(fmt::format("{}: a folder without __main__.py; name the script in it",
+                                       options.command.front()));
+  }
+  if (options.cold && !options.preload.empty()) {
+    return Status::invalid(
+        "--preload: with --cold nothing is imported ahead; leave one of the two out");
+  }
   if (options.nproc < 1 || options.nproc > kRanksMax) {
-    return Status::invalid(fmt::format("--nproc {}: want 1 to {}", options.nproc, kRanksMax));
+    return bad_nproc(fmt::to_string(options.nproc));
   }
   if (options.grace_ns < 0 || options.grace_ns > kGraceMaxS * 1'000'000'000) {
     return Status::invalid(fmt::format("--grace: want 0 to {} seconds", kGraceMaxS));

@@ -58,6 +58,12 @@ struct RunOptions {
 
 base::Status check_options(const RunOptions& options);
 
+// "4".
+base::Result<int> parse_nproc(const std::string& text);
+
+// Times from 0 to kGraceMaxS (agent/duration.h).
+base::Result<std::int64_t> parse_grace(const std::string& text);
+
 // "never", "preempted", "time-limit".
 base::Result<RequeueWhen> parse_requeue(const std::string& text);
 

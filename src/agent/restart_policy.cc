@@ -4,10 +4,19 @@
 
 #include <algorithm>
 
+#include "agent/duration.h"
+
 namespace headway::agent {
 namespace {
 
-constexpr std::int64_t kSecondNs = 1'000'000'000;
+// "all 2 restarts are used", "the only restart within 1h is used".
+std::string used_up(const RestartBudget& budget) {
+  const std::string within =
+      budget.window_ns == 0 ? "" : fmt::format(" within {}", format_duration(budget.window_ns));
+  if (budget.count == 1) return fmt::format("the only restart{} is used", within);
+  return fmt::format("all {} restarts{} are used", budget.count, within);
+}
+
 }  // namespace
 
 std::string describe(const RestartDecision& decision, int restarts, int restarts_max) {
@@ -49,10 +58,7 @@ RestartDecision RestartPolicy::on_failure(const failure::Verdict& verdict, bool 
     return decision;
   }
   if (!budget_left(now_ns)) {
-    decision.why_not = budget_.window_ns == 0
-                           ? fmt::format("not restarted: all {} restarts are used", budget_.count)
-                           : fmt::format("not restarted: {} restarts within {} s are used",
-                                         budget_.count, budget_.window_ns / kSecondNs);
+    decision.why_not = "not restarted: " + used_up(budget_);
     return decision;
   }
   if (fruitless_ >= fruitless_max) {

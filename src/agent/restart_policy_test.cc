@@ -72,6 +72,19 @@ TEST(RestartPolicy, AWindowGivesRestartsBack) {
   EXPECT_FALSE(policy.on_failure(unknown(), true, 14 * kSecond).restart);
 }
 
+TEST(RestartPolicy, SaysWhatIsUsed) {
+  const auto said = [](const char* text) {
+    const RestartBudget budget = parse_budget(text).value();
+    RestartPolicy policy(budget, false, 1);
+    for (int i = 0; i < budget.count; ++i)
+      EXPECT_TRUE(policy.on_failure(unknown(), true, 0).restart);
+    return policy.on_failure(unknown(), true, 0).why_not;
+  };
+  EXPECT_EQ(said("1"), "not restarted: the only restart is used");
+  EXPECT_EQ(said("2/1h"), "not restarted: all 2 restarts within 1h are used");
+  EXPECT_EQ(said("1/90s"), "not restarted: the only restart within 90s is used");
+}
+
 TEST(RestartPolicy, WaitsAreBoundedAndDifferBetweenJobs) {
   std::vector<std::int64_t> first;
   for (const std::uint64_t seed : {1u, 2u}) {

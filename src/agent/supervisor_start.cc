@@ -107,6 +107,9 @@ void Supervisor::serve_server() {
   if (!server_watched_) return;
   while (const auto reply = plan_.server->next()) {
     using Kind = ForkServer::Reply::Kind;
+    for (const auto& [module, why] : reply->failed) {
+      console_.warn(fmt::format("--preload {}: {}", module, why));
+    }
     if (reply->kind == Kind::started && reply->rank < plan_.nproc) adopt(reply->rank, reply->pid);
     if (reply->kind == Kind::unfit && any_pending()) {
       start_status_ = start_pending_plainly(reply->text);

@@ -10,6 +10,7 @@
 #include "cli/report_live.h"
 #include "cli/report_view.h"
 #include "cli/verb.h"
+#include "failure/redact.h"
 #include "interchange/export_csv.h"
 #include "interchange/export_jsonl.h"
 #include "interchange/export_openmetrics.h"
@@ -44,15 +45,23 @@ Result<ExportCounts> write_openmetrics(const event::JobStreams& job, const Optio
   return ExportCounts{};
 }
 
+// What is exported goes to other people's tools: no secret of a command line or an exception's
+// message leaves this way.
+std::string shown(std::string_view key, std::string_view text) {
+  return key.empty() ? failure::redact_text(text) : failure::redact_setting(key, text);
+}
+
 Result<ExportCounts> write(const Options& options, const event::JobStreams& job, OutFile& out) {
-  if (options.format == "perfetto") return interchange::export_perfetto(job, out);
-  if (options.format == "csv") return interchange::export_csv(job, out);
-  if (options.format == "jsonl") return interchange::export_jsonl(job, out);
+  if (options.format == "perfetto") return interchange::export_perfetto(job, out, shown);
+  if (options.format == "csv") return interchange::export_csv(job, out, shown);
+  if (options.format == "jsonl") return interchange::export_jsonl(job, out, shown);
   return write_openmetrics(job, options, out);
 }
 
 void warn(const event::JobStreams& job, const ExportCounts& counts) {
-  for (const std::string& note : job.notes) std::fprintf(stderr, "headway: %s\n", note.c_str());
+  for (const std::string& note : job.notes) {
+    fmt::print(stderr, "headway: {}\n", failure::redact_text(note));
+  }
   if (counts.left_out > 0) {
     fmt::print(stderr, "headway: {} events could not be expressed and were left out\n",
                counts.left_out);

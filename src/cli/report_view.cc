@@ -1,7 +1,11 @@
 #include "cli/report_view.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
+#include "failure/redact.h"
 #include "timeline/job.h"
 
 namespace headway::cli {
@@ -39,6 +43,26 @@ const char* name_of(JobState state) {
   return "unended";
 }
 
+// Every text that somebody other than us has written. The names of the job, of hosts and of files
+// stay: they say where to look.
+void redact(metrics::Report& report) {
+  std::map<std::string, std::string> attrs;
+  for (const auto& [key, value] : report.attrs) {
+    attrs.emplace(failure::redact_text(key), failure::redact_setting(key, value));
+  }
+  report.attrs = std::move(attrs);
+  std::map<std::string, std::int64_t> spans;
+  for (const auto& [name, ns] : report.user_spans) spans[failure::redact_text(name)] += ns;
+  report.user_spans = std::move(spans);
+  for (metrics::FailureRow& row : report.failure_rows) {
+    row.reason = failure::redact_text(row.reason);
+  }
+  for (metrics::AttemptRow& row : report.attempts) {
+    row.restored_tier = failure::redact_text(row.restored_tier);
+  }
+  for (std::string& note : report.coverage.notes) note = failure::redact_text(note);
+}
+
 }  // namespace
 
 base::Result<View> view_job(const event::JobStreams& streams,
@@ -57,6 +81,7 @@ base::Result<View> view_job(const event::JobStreams& streams,
   }
   view.report = metrics::make_report(job, streams, resolved);
   view.report.state = name_of(view.state);
+  redact(view.report);
   // An open end reaches one nanosecond further, so that what happened in the last instant counts.
   if (window && window->b.from == WindowEnd::From::open) --view.report.end_ns;
   return view;

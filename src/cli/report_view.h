@@ -1,5 +1,6 @@
 // From a job's streams to what is shown of it: the report of the whole or of a window, and how the
-// job stands. Pure but for reading the streams: `now` is an argument.
+// job stands. No secret that a command line or an exception's message holds is in it. Pure but for
+// reading the streams: `now` is an argument.
 #pragma once
 
 #include <cstdint>

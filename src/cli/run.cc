@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/options.h"
@@ -14,6 +15,8 @@
 
 namespace headway::cli {
 namespace {
+
+using base::Status;
 
 constexpr const char* kFooter =
     "What follows the script is the script's. Ranks get torchrun's environment; a lone command\n"
@@ -31,13 +34,15 @@ constexpr const char* kFooter =
 
 struct Parsed {
   agent::RunOptions options;
-  double grace_s = 5;
+  std::string nproc = "1";
+  std::string grace = "5";
   std::string restarts = "0";
   std::string hang = "auto";
   std::vector<std::string> attrs;
   std::string requeue = "preempted";
   std::string nnodes;
-  double lease_s = 5;
+  std::string node_rank;
+  std::string lease = "5";
   bool module = false;
 };
 
@@ -61,7 +66,44 @@ class RunFormatter : public CLI::Formatter {
   }
 };
 
-int execute(Parsed& parsed, std::int64_t began_ns) {
+template <typename From, typename To>
+Status take(base::Result<From> from, To& to) {
+  if (from.ok()) to = std::move(from.value());
+  return from.status();
+}
+
+// What the options' texts mean; the first that means nothing is refused.
+Status read_values(const Parsed& parsed, agent::RunOptions& options) {
+  Status status = take(agent::parse_nproc(parsed.nproc), options.nproc);
+  if (status.ok()) status = take(agent::parse_budget(parsed.restarts), options.restarts);
+  if (status.ok()) status = take(agent::parse_hang_limit(parsed.hang), options.hang);
+  if (status.ok()) status = take(agent::parse_grace(parsed.grace), options.grace_ns);
+  if (status.ok()) status = take(agent::parse_requeue(parsed.requeue), options.requeue);
+  if (status.ok()) status = take(agent::parse_lease(parsed.lease), options.nodes.lease_ns);
+  if (status.ok() && !parsed.nnodes.empty()) {
+    status = take(agent::parse_node_count(parsed.nnodes), options.nodes.count);
+  }
+  if (status.ok() && !parsed.node_rank.empty()) {
+    status = take(agent::parse_node_rank(parsed.node_rank), options.nodes.index);
+  }
+  for (const std::string& text : parsed.attrs) {
+    if (status.ok()) status = take(agent::parse_attr(text), options.attrs.emplace_back());
+  }
+  return status;
+}
+
+// A script's variable that is not set must not mean "as if nothing was said".
+Status refuse_empty(const CLI::App& run) {
+  for (const char* name : {"--job", "--nnodes", "--rdzv", "--node-rank", "--node-name"}) {
+    const CLI::Option* option = run.get_option(name);
+    if (option->count() > 0 && option->as<std::string>().empty()) {
+      return Status::invalid(fmt::format("run: the value of {} is empty", name));
+    }
+  }
+  return {};
+}
+
+int execute(const CLI::App& run, Parsed& parsed, std::int64_t began_ns) {
   agent::RunOptions& options = parsed.options;
   options.command = command().words;
   options.version = HEADWAY_VERSION;
@@ -69,36 +111,10 @@ int execute(Parsed& parsed, std::int64_t began_ns) {
                  : command().after_dashes ? agent::CommandKind::program
                                           : agent::CommandKind::script;
   if (parsed.module && command().after_dashes) {
-    return fail(base::Status::invalid("run: -m takes a module's name, not a command behind --"));
+    return fail(Status::invalid("run: -m takes a module's name, not a command behind --"));
   }
-  if (!(parsed.grace_s >= 0 && parsed.grace_s <= agent::kGraceMaxS)) {
-    return fail(base::Status::invalid("run: --grace: want 0 to 3600 seconds"));
-  }
-  auto restarts = agent::parse_budget(parsed.restarts);
-  if (!restarts.ok()) return fail(restarts.status());
-  options.restarts = *restarts;
-  auto hang = agent::parse_hang_limit(parsed.hang);
-  if (!hang.ok()) return fail(hang.status());
-  options.hang = *hang;
-  options.grace_ns = static_cast<std::int64_t>(parsed.grace_s * 1e9);
-  auto requeue = agent::parse_requeue(parsed.requeue);
-  if (!requeue.ok()) return fail(requeue.status());
-  options.requeue = *requeue;
-  if (!parsed.nnodes.empty()) {
-    auto nodes = agent::parse_node_count(parsed.nnodes);
-    if (!nodes.ok()) return fail(nodes.status());
-    options.nodes.count = *nodes;
-  }
-  if (!(parsed.lease_s >= agent::kLeaseMinS && parsed.lease_s <= agent::kLeaseMaxS)) {
-    return fail(base::Status::invalid(
-        fmt::format("run: --lease: want {} to {} seconds", agent::kLeaseMinS, agent::kLeaseMaxS)));
-  }
-  options.nodes.lease_ns = static_cast<std::int64_t>(parsed.lease_s * 1e3) * 1'000'000;
-  for (const std::string& text : parsed.attrs) {
-    auto attr = agent::parse_attr(text);
-    if (!attr.ok()) return fail(attr.status());
-    options.attrs.push_back(std::move(*attr));
-  }
+  if (const Status status = refuse_empty(run); !status.ok()) return fail(status);
+  if (const Status status = read_values(parsed, options); !status.ok()) return fail(status);
   return agent::run_job(options, began_ns);
 }
 
@@ -134,7 +150,8 @@ void add_run(CLI::App& app, int& exit_code) {
   agent::RunOptions& options = parsed->options;
   run->add_option("--job", options.job,
                   "Name of the job; the same name again continues it (default: script and time)");
-  run->add_option("--nproc", options.nproc, "Ranks to start on this machine (default: 1)");
+  run->add_option("--nproc", parsed->nproc, "Ranks to start on this machine (default: 1)")
+      ->type_name("N");
   run->add_option("--max-restarts", parsed->restarts,
                   "Restarts of the group after a failure, or so many within a time: 5/1h "
                   "(default: 0)")
@@ -142,12 +159,12 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_flag("--retry-all", options.retry_all,
                 "Restart after user errors too, which are otherwise not tried again");
   run->add_option("--hang-timeout", parsed->hang,
-                  "Seconds without progress after which the job is taken to hang; auto learns "
-                  "them from its steps (default: auto)")
-      ->type_name("auto|off|S");
-  run->add_option("--grace", parsed->grace_s,
-                  "Seconds from SIGTERM to SIGKILL for the other ranks of a failed one "
-                  "(default: 5)");
+                  "Time without progress after which the job is taken to hang: 600, 90s, 10m; "
+                  "auto learns it from its steps (default: auto)")
+      ->type_name("auto|off|T");
+  run->add_option("--grace", parsed->grace,
+                  "From SIGTERM to SIGKILL for the other ranks of a failed one (default: 5s)")
+      ->type_name("TIME");
   run->add_option("--requeue", parsed->requeue,
                   "Under Slurm, when to go back into the queue after a notice: never, preempted, "
                   "time-limit (then too) (default: preempted)")
@@ -160,15 +177,14 @@ void add_run(CLI::App& app, int& exit_code) {
                   "Where the agents of several nodes meet: the first one's address (default port: "
                   "29400)")
       ->type_name("HOST[:PORT]");
-  run->add_option("--node-rank", options.nodes.index,
+  run->add_option("--node-rank", parsed->node_rank,
                   "This node's place; 0 is at the address of --rdzv (default: found out)")
       ->type_name("I");
   run->add_option("--node-name", options.nodes.name,
                   "This node's name in the job (default: the machine's)");
-  run->add_option("--lease", parsed->lease_s,
-                  "Seconds after which a node that cannot be reached has ended its ranks "
-                  "(default: 5)")
-      ->type_name("S");
+  run->add_option("--lease", parsed->lease,
+                  "After which a node that cannot be reached has ended its ranks (default: 5s)")
+      ->type_name("TIME");
   run->add_option("--python", options.python,
                   "Interpreter of the script (default: $VIRTUAL_ENV/bin/python, else python3)");
   run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")
@@ -181,10 +197,13 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_option("--preload", options.preload,
                   "Modules that the fork server imports beside those it learns; commas between")
       ->delimiter(',')
-      ->type_name("MODULE,…");
+      ->expected(1)
+      ->take_all()
+      ->type_name("MODULE[,MODULE]");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing of our own but warnings");
   run->footer(kFooter);
-  run->callback([parsed, began_ns, &exit_code] { exit_code = execute(*parsed, began_ns); });
+  run->callback(
+      [run, parsed, began_ns, &exit_code] { exit_code = execute(*run, *parsed, began_ns); });
 }
 
 }  // namespace headway::cli

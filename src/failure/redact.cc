@@ -146,4 +146,32 @@ std::string Redactor::line(std::string_view text) {
   return redact_line(text);
 }
 
+std::string redact_text(std::string_view text) {
+  if (text.size() <= redacted_line_bytes_max && !may_hold_secret(text)) return std::string(text);
+  Redactor redactor;
+  std::string out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (at > 0) out += '\n';
+    out += redactor.line(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string redact_setting(std::string_view name, std::string_view value) {
+  // In quotes, so that a space or a comma does not end it.
+  std::string quoted(value);
+  for (char& c : quoted) c = c == '"' || c == '\\' || c == '\n' ? '_' : c;
+  const std::string before = std::string(name) + "=\"";
+  const std::string line = redact_line(before + quoted + '"');
+  if (line.starts_with(before)) {
+    const auto whole = next_mark(line, before.size());
+    if (whole && whole->begin == before.size() && whole->end + 1 == line.size()) {
+      return line.substr(whole->begin, whole->end - whole->begin);
+    }
+  }
+  return redact_text(value);
+}
+
 }  // namespace headway::failure

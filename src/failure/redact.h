@@ -27,5 +27,9 @@ class Redactor {
 
 // One line by itself.
 [[nodiscard]] std::string redact_line(std::string_view text);
+// Any number of lines, such as an exception's message.
+[[nodiscard]] std::string redact_text(std::string_view text);
+// The value of a setting, which its name may make a secret: all of it then.
+[[nodiscard]] std::string redact_setting(std::string_view name, std::string_view value);
 
 }  // namespace headway::failure

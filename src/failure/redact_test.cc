@@ -353,6 +353,38 @@ TEST(Redact, TwiceIsOnce) {
   }
 }
 
+TEST(Redact, ACommandLinesWords) {
+  EXPECT_EQ(redact_line("train.py --password hunter2 --lr 0.1"),
+            "train.py --password [redacted:password] --lr 0.1");
+  EXPECT_EQ(redact_line("train.py --db-password 'hunter two' --lr 0.1"),
+            "train.py --db-password '[redacted:password]' --lr 0.1");
+  EXPECT_EQ(redact_line("train.py --password hunter2"), "train.py --password [redacted:password]");
+}
+
+TEST(Redact, ATextOfSeveralLines) {
+  const std::string begin =
+      "-----BEGIN "
+      "PRIVATE KEY-----";
+  EXPECT_EQ(redact_text("ValueError: no\npassword: a b\n" + begin + "\n" + fake("", 64) +
+                        "\n\nstep 10 loss 1.0\n"),
+            "ValueError: no\npassword: [redacted:password]\n[redacted:private-key]\n"
+            "[redacted:private-key]\n[redacted:private-key]\nstep 10 loss 1.0\n");
+  EXPECT_EQ(redact_text(""), "");
+  EXPECT_EQ(redact_text("\n\n"), "\n\n");
+}
+
+TEST(Redact, ASettingThatItsNameMakesASecret) {
+  EXPECT_EQ(redact_setting("password", "hunter2"), "[redacted:password]");
+  EXPECT_EQ(redact_setting("db_password", "correct, \"horse\" battery\nstaple"),
+            "[redacted:password]");
+  EXPECT_EQ(redact_setting("password", "[redacted:password]"), "[redacted:password]");
+  EXPECT_EQ(redact_setting("family", "dlrm \"v2\""), "dlrm \"v2\"");
+  EXPECT_EQ(redact_setting("pad_token", "<pad>"), "<pad>");
+  EXPECT_EQ(redact_setting("argv", "train.py --token fake-one --lr 1"),
+            "train.py --token [redacted:token] --lr 1");
+  EXPECT_EQ(redact_setting("", "x"), "x");
+}
+
 TEST(Redact, AnyBytes) {
   EXPECT_EQ(redact_line(""), "");
   const std::string bytes("password=\xff\xfe\0x \0token", 20);

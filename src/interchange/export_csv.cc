@@ -12,11 +12,11 @@ namespace {
 
 using event::Event;
 using event::EventType;
-using event::NameTable;
 
 class CsvSink final : public SpanSink {
  public:
-  CsvSink(const event::StreamInfo& info, const NameTable& names, OutFile& out, ExportCounts& counts)
+  CsvSink(const event::StreamInfo& info, const ShownNames& names, OutFile& out,
+          ExportCounts& counts)
       : info_(info), names_(names), out_(out), counts_(counts) {}
 
   void on_span(const SpanPiece& s) override {
@@ -51,7 +51,7 @@ class CsvSink final : public SpanSink {
                    fmt::format("rank={}", rank_text(static_cast<std::uint32_t>(e.b))));
       case EventType::attr:
         return row("attr", e.lane, names_.text(e.name), e.t_ns, &e.t_ns, nullptr, HW_NO_DATA,
-                   names_.text(static_cast<event::NameId>(e.a)));
+                   names_.value(e.name, static_cast<event::NameId>(e.a)));
       default:
         ++counts_.left_out;
         return;
@@ -101,14 +101,16 @@ class CsvSink final : public SpanSink {
   }
 
   const event::StreamInfo& info_;
-  const NameTable& names_;
+  const ShownNames& names_;
   OutFile& out_;
   ExportCounts& counts_;
 };
 
 }  // namespace
 
-base::Result<ExportCounts> export_csv(const event::JobStreams& job, OutFile& out) {
+base::Result<ExportCounts> export_csv(const event::JobStreams& job, OutFile& out,
+                                      const TextRule& rule) {
+  const ShownNames names(*job.names, rule);
   ExportCounts counts;
   out.buffer() +=
       "kind,job,attempt,rank,lane,name,step,data,begin_ns,end_ns,duration_ns,detail\r\n";
@@ -118,7 +120,7 @@ base::Result<ExportCounts> export_csv(const event::JobStreams& job, OutFile& out
       ++counts.streams_gone;
       continue;
     }
-    CsvSink sink(stream->info, *job.names, out, counts);
+    CsvSink sink(stream->info, names, out, counts);
     SpanWalk walk(sink);
     for (auto batch = source->next(); !batch.empty(); batch = source->next()) {
       for (const Event& e : batch) walk.take(e);

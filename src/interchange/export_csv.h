@@ -8,6 +8,7 @@
 
 namespace headway::interchange {
 
-base::Result<ExportCounts> export_csv(const event::JobStreams& job, OutFile& out);
+base::Result<ExportCounts> export_csv(const event::JobStreams& job, OutFile& out,
+                                      const TextRule& rule = {});
 
 }  // namespace headway::interchange

@@ -19,8 +19,10 @@ std::vector<const event::Stream*> in_rank_order(const event::JobStreams& job) {
   return streams;
 }
 
-base::Result<ExportCounts> export_jsonl(const event::JobStreams& job, OutFile& out) {
+base::Result<ExportCounts> export_jsonl(const event::JobStreams& job, OutFile& out,
+                                        const TextRule& rule) {
   HW_CHECK(job.names != nullptr);
+  const ShownNames names(*job.names, rule);
   ExportCounts counts;
   for (const event::Stream* stream : in_rank_order(job)) {
     const auto source = stream->open();
@@ -31,7 +33,7 @@ base::Result<ExportCounts> export_jsonl(const event::JobStreams& job, OutFile& o
     bool facts = true;  // host and world size: with the first line
     for (auto batch = source->next(); !batch.empty(); batch = source->next()) {
       for (const event::Event& e : batch) {
-        const bool told = append_line(out.buffer(), stream->info, e, *job.names, facts);
+        const bool told = append_line(out.buffer(), stream->info, e, names, facts);
         ++(told ? counts.events : counts.left_out);
         facts = facts && !told;
       }

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "event/stream.h"
 #include "interchange/out_file.h"
+#include "interchange/shown_names.h"
 
 namespace headway::interchange {
 
@@ -18,7 +19,9 @@ struct ExportCounts {
 // The job's streams by attempt and rank, so that the order of files does not show.
 std::vector<const event::Stream*> in_rank_order(const event::JobStreams& job);
 
-// Streams: holds one batch of events and the output's buffer.
-base::Result<ExportCounts> export_jsonl(const event::JobStreams& job, OutFile& out);
+// Streams: holds one batch of events and the output's buffer. `rule`: what of each text is written;
+// the names of the job and of hosts are written as they are.
+base::Result<ExportCounts> export_jsonl(const event::JobStreams& job, OutFile& out,
+                                        const TextRule& rule = {});
 
 }  // namespace headway::interchange

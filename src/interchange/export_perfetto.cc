@@ -14,7 +14,6 @@ namespace {
 
 using event::Event;
 using event::EventType;
-using event::NameTable;
 
 // Thread ids within a process: lanes are their own numbers, these lie above them.
 constexpr std::uint32_t kStepsThread = 100000;
@@ -45,7 +44,7 @@ std::string micros(std::int64_t from_ns, std::int64_t to_ns) {
 
 class PerfettoSink final : public SpanSink {
  public:
-  PerfettoSink(const event::StreamInfo& info, const NameTable& names, std::size_t pid,
+  PerfettoSink(const event::StreamInfo& info, const ShownNames& names, std::size_t pid,
                std::int64_t zero_ns, OutFile& out, ExportCounts& counts)
       : names_(names), pid_(pid), zero_ns_(zero_ns), out_(out), counts_(counts) {
     const std::string who =
@@ -101,7 +100,7 @@ class PerfettoSink final : public SpanSink {
       case EventType::attr: {
         std::string label(names_.text(e.name));
         label += "=";
-        label += names_.text(static_cast<event::NameId>(e.a));
+        label += names_.value(e.name, static_cast<event::NameId>(e.a));
         return meta("process_labels", 0, "labels", label);
       }
       default:
@@ -186,7 +185,7 @@ class PerfettoSink final : public SpanSink {
     meta("thread_name", lane, "name", lane == 0 ? "training thread" : fmt::format("lane {}", lane));
   }
 
-  const NameTable& names_;
+  const ShownNames& names_;
   std::size_t pid_;
   std::int64_t zero_ns_;
   OutFile& out_;
@@ -196,7 +195,9 @@ class PerfettoSink final : public SpanSink {
 
 }  // namespace
 
-base::Result<ExportCounts> export_perfetto(const event::JobStreams& job, OutFile& out) {
+base::Result<ExportCounts> export_perfetto(const event::JobStreams& job, OutFile& out,
+                                           const TextRule& rule) {
+  const ShownNames names(*job.names, rule);
   ExportCounts counts;
   const std::int64_t zero_ns = earliest(job);
   std::string& buffer = out.buffer();
@@ -212,7 +213,7 @@ base::Result<ExportCounts> export_perfetto(const event::JobStreams& job, OutFile
       ++counts.streams_gone;
       continue;
     }
-    PerfettoSink sink(stream->info, *job.names, ++pid, zero_ns, out, counts);
+    PerfettoSink sink(stream->info, names, ++pid, zero_ns, out, counts);
     SpanWalk walk(sink);
     for (auto batch = source->next(); !batch.empty(); batch = source->next()) {
       for (const Event& e : batch) walk.take(e);

@@ -11,6 +11,7 @@ namespace headway::interchange {
 
 // Reads every stream twice: once for the earliest time (viewers keep times as doubles of
 // microseconds, so they are told relative to it), once to write. Holds one batch.
-base::Result<ExportCounts> export_perfetto(const event::JobStreams& job, OutFile& out);
+base::Result<ExportCounts> export_perfetto(const event::JobStreams& job, OutFile& out,
+                                           const TextRule& rule = {});
 
 }  // namespace headway::interchange

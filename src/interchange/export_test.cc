@@ -50,11 +50,12 @@ event::JobStreams loaded(const TempDir& dir, const std::string& text) {
 }
 
 template <typename F>
-std::string exported(const TempDir& dir, const event::JobStreams& job, F&& writer) {
+std::string exported(const TempDir& dir, const event::JobStreams& job, F&& writer,
+                     const TextRule& rule = {}) {
   const std::string path = dir.path() + "/out";
   auto out = OutFile::open(path);
   EXPECT_TRUE(out.ok());
-  EXPECT_TRUE(writer(job, *out).ok());
+  EXPECT_TRUE(writer(job, *out, rule).ok());
   EXPECT_TRUE(out->commit().ok());
   return read_all(path);
 }
@@ -151,6 +152,35 @@ TEST(Export, CsvHasOneRowForEachThing) {
   EXPECT_THAT(csv, HasSubstr("span,j,1,0,3,compile,,,17000000000,,,open\r\n"));
   EXPECT_THAT(csv, HasSubstr("attr,j,1,0,0,family,,,10000000000,10000000000,0,\"dl\"\"rm\"\r\n"));
   EXPECT_THAT(csv, HasSubstr("exit_code=0 signal=9 origin=infra of_rank=0 reason=gone\r\n"));
+}
+
+// Whatever the user has written goes through the rule, once for each text.
+TEST(Export, TextsAreShownAsTheRuleSays) {
+  const TempDir dir;
+  std::string text;
+  for (const char* line :
+       {R"("type":"attr","key":"lock","value":"hidden-1"})",
+        R"("type":"attr","key":"k","value":"hidden-2"})", R"("type":"begin","phase":"hidden-3"})",
+        R"("type":"end","phase":"hidden-3"})", R"("type":"restore","step":1,"tier":"hidden-4"})",
+        R"("type":"mark","name":"failure","reason":"hidden-5"})",
+        R"("type":"mark","name":"failure","reason":"hidden-5"})"}) {
+    text += R"({"t":)" + std::to_string(10 + text.size()) + R"(,"job":"j",)" + line + "\n";
+  }
+  const auto job = loaded(dir, text);
+  int calls = 0;
+  const TextRule rule = [&](std::string_view key, std::string_view shown) -> std::string {
+    ++calls;
+    if (key == "lock") return "LOCKED";
+    return shown.starts_with("hidden") ? "SHOWN" : std::string(shown);
+  };
+  for (const auto& writer : {export_jsonl, export_csv, export_perfetto}) {
+    calls = 0;
+    const std::string out = exported(dir, job, writer, rule);
+    EXPECT_EQ(out.find("hidden"), std::string::npos) << out;
+    EXPECT_THAT(out, HasSubstr("LOCKED"));
+    EXPECT_THAT(out, HasSubstr("SHOWN"));
+    EXPECT_EQ(calls, 7) << "two keys, two values, a phase, a tier, a reason";
+  }
 }
 
 TEST(Export, OpenMetricsAddsUpAndEnds) {

@@ -14,7 +14,6 @@ namespace {
 using event::Event;
 using event::EventType;
 using event::NameId;
-using event::NameTable;
 
 void append_text(std::string& out, std::string_view key, std::string_view text) {
   out += ",\"";
@@ -37,7 +36,7 @@ void append_position(std::string& out, const Event& e) {
   if (e.b != HW_NO_DATA) append_number(out, "data", e.b);
 }
 
-void append_end(std::string& out, const Event& e, std::uint32_t own_rank, const NameTable& names) {
+void append_end(std::string& out, const Event& e, std::uint32_t own_rank, const ShownNames& names) {
   const event::EndInfo end = event::unpack_end(e.a, e.b);
   if (end.exit_code != 0) append_number(out, "exit_code", end.exit_code);
   if (end.signal != 0) append_number(out, "signal", end.signal);
@@ -51,7 +50,7 @@ void append_end(std::string& out, const Event& e, std::uint32_t own_rank, const 
 }
 
 bool append_content(std::string& out, const Event& e, std::uint32_t own_rank,
-                    const NameTable& names) {
+                    const ShownNames& names) {
   switch (e.type) {
     case EventType::mark:
       if (event::mark_name(e.name).empty()) return false;
@@ -94,7 +93,7 @@ bool append_content(std::string& out, const Event& e, std::uint32_t own_rank,
       if (names.text(e.name).empty()) return false;
       append_text(out, "type", "attr");
       append_text(out, "key", names.text(e.name));
-      append_text(out, "value", names.text(static_cast<NameId>(e.a)));
+      append_text(out, "value", names.value(e.name, static_cast<NameId>(e.a)));
       return true;
     case EventType::device_done:
       append_text(out, "type", "device_done");
@@ -108,7 +107,7 @@ bool append_content(std::string& out, const Event& e, std::uint32_t own_rank,
 }  // namespace
 
 bool append_line(std::string& out, const event::StreamInfo& info, const Event& e,
-                 const NameTable& names, bool facts) {
+                 const ShownNames& names, bool facts) {
   if (e.t_ns > kTimeMaxNs || e.t_ns < -kTimeMaxNs) return false;
   const std::size_t start = out.size();
   fmt::format_to(std::back_inserter(out), "{{\"t_ns\":{}", e.t_ns);

@@ -5,12 +5,13 @@
 #include <string>
 
 #include "event/event.h"
+#include "interchange/shown_names.h"
 
 namespace headway::interchange {
 
 // Appends one line with its "\n". `facts` adds host and world size: once per stream is enough.
 // Events that only journals have (names, anchors) and times out of range append nothing: false.
 bool append_line(std::string& out, const event::StreamInfo& info, const event::Event& event,
-                 const event::NameTable& names, bool facts);
+                 const ShownNames& names, bool facts);
 
 }  // namespace headway::interchange

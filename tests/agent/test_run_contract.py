@@ -137,6 +137,27 @@ def test_a_missing_hook_is_one_warning(agent):
         ([], 2, b"nothing to run"),
         (["--nproc", "0", "train.py"], 2, b"--nproc 0"),
         (["--nproc", "9999", "train.py"], 2, b"--nproc 9999"),
+        (["--nproc", "two", "train.py"], 2, b"--nproc two: want 1 to 256"),
+        (["--grace", "x", "train.py"], 2, b"--grace x: want seconds from 0 to 3600"),
+        (["--lease", "0", "train.py"], 2, b"--lease 0: want seconds from 1 to 600"),
+        (
+            ["--hang-timeout", "0", "train.py"],
+            2,
+            b"--hang-timeout 0: want auto, off, or a time of more",
+        ),
+        (["--nnodes", "3:2", "train.py"], 2, b"--nnodes 3:2: MIN must not exceed MAX"),
+        (
+            ["--rdzv", "a:99999", "train.py"],
+            2,
+            b"--rdzv a:99999: want HOST or HOST:PORT with a port",
+        ),
+        (["--rdzv", "a", "train.py"], 2, b"--rdzv a: say with --nnodes"),
+        (["--nnodes", "2", "--node-rank", "2", "train.py"], 2, b"--node-rank 2: of 2 nodes"),
+        (["--node-rank", "x", "train.py"], 2, b"--node-rank x: want 0 to"),
+        (["--cold", "--preload", "json", "train.py"], 2, b"--preload: with --cold nothing"),
+        (["--job", "", "train.py"], 2, b"run: the value of --job is empty"),
+        (["--rdzv", "", "train.py"], 2, b"run: the value of --rdzv is empty"),
+        (["."], 2, b".: a folder without __main__.py"),
         (["--job", "a/b", "train.py"], 2, b"job name 'a/b'"),
         (["--attr", "novalue", "train.py"], 2, b"novalue: want key=value"),
         (["--no-such-option", "train.py"], 2, b"--no-such-option"),
@@ -153,10 +174,24 @@ def test_refusals_are_one_clear_line(agent, arguments, code, message):
     assert len(lines) == 1 and lines[0].startswith(b"headway: ") and message in lines[0]
 
 
+def test_times_may_have_a_unit(agent):
+    options = ["--grace", "1m", "--hang-timeout", "90s", "--lease", "2m", "--preload", "json,os"]
+    assert agent.python("", *options).returncode == 0
+
+
+def test_a_folder_with_a_main_is_a_script(agent):
+    (agent.folder / "app").mkdir()
+    agent.script("print('main')", "app/__main__.py")
+    done = agent.run("--python", sys.executable, "app")
+    assert done.returncode == 0 and done.stdout == b"main\n"
+
+
 def test_help_has_an_example(agent):
     done = agent.run("--help")
     assert done.returncode == 0
     assert b"headway run train.py --lr 0.1" in done.stdout
+    columns = {line.find(b"  ", 4) for line in done.stdout.splitlines() if line[:4] == b"  --"}
+    assert max(columns) <= 30, "every option stands on the line of its text"
 
 
 def test_a_place_that_cannot_be_written_only_ends_the_measuring(agent):

@@ -175,6 +175,20 @@ def test_what_must_not_be_imported_ahead_is_not(hooked, body, shown):
     assert set(json.loads(memory.read_text())["skip"]) >= {"mine"}
 
 
+def test_a_module_of_preload_that_cannot_be_imported_is_told_once(hooked):
+    """A guess from the script's text that fails is not: the script may catch it."""
+    hooked.script("raise ValueError('first\\nsecond')", "mine.py")
+    text = "import os, sys\ntry: import nosuchguess\nexcept ImportError: pass\nsys.exit(3)"
+    preload = ("--preload", "nosuchmod,json,mine", "--max-restarts", "1", "--quiet")
+    done = run(hooked, text, "--nproc", "2", "--job", "a", *preload)
+    assert done.returncode == 3
+    assert [line for line in done.stderr.decode().splitlines() if "--preload" in line] == [
+        "headway: --preload mine: ValueError: first",
+        "headway: --preload nosuchmod: No module named 'nosuchmod'",
+    ]
+    assert how(hooked, "a") == "warm"
+
+
 def test_a_changed_module_is_imported_anew(hooked, until):
     text = """
 import mine, os, pathlib, sys

@@ -22,6 +22,7 @@ IDENTITY_VARIABLE = "HEADWAY_WARM_IDENTITY"
 IDENTITY = frozenset(os.environ.get(IDENTITY_VARIABLE, "").split(","))
 # Known to keep nothing of what they read at import.
 TRUSTED = frozenset(("torch", "numpy", "headway"))
+REASON_CHARACTERS_MAX = 300
 READERS = frozenset(("os", "_collections_abc", "headway"))  # on the way from the asker to us
 
 
@@ -62,10 +63,11 @@ class Preloader:
         self.folder = folder
         self.local: dict[str, bool] = {}  # packages, by whether they lie beside the script
         self.files: dict[str, tuple[int, int]] = {}  # of the user's own modules, as imported
+        self.failed: dict[str, str] = {}  # what could not be imported, by why
         self.seeded: dict[str, Any] = {}  # generators that a module of the user's has seeded
 
     def load(self, names: list[str]) -> None:
-        """Raises Taint. What cannot be imported is left to the script."""
+        """Raises Taint. What cannot be imported is left to the script, and noted."""
         plain = sys.path[:]
         if not getattr(sys.flags, "safe_path", False):
             sys.path.insert(0, self.folder)
@@ -89,8 +91,8 @@ class Preloader:
             importlib.import_module(name)
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException:
-            pass
+        except BaseException as error:
+            self.failed[name] = _one_line(error)
         package = name.partition(".")[0]
         tainted = dict(_askers)
         _askers.clear()
@@ -137,6 +139,11 @@ class Preloader:
     def changed(self) -> str:
         """A file that is no longer what was imported, or ''."""
         return next((path for path, stamp in self.files.items() if _stamp(path) != stamp), "")
+
+
+def _one_line(error: BaseException) -> str:
+    text = str(error).partition("\n")[0][:REASON_CHARACTERS_MAX]
+    return text if isinstance(error, ImportError) else f"{type(error).__name__}: {text}"
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from headway._warm.memory import FILE_VARIABLE, SKIP_VARIABLE, Memory
 PRELOAD_VARIABLE = "HEADWAY_WARM_PRELOAD"  # names with commas between, from --preload
 TRIES_VARIABLE = "HEADWAY_WARM_TRIES"
 TRIES_MAX = 8
+FAILED_TOLD_MAX = 20
 MESSAGE_BYTES_MAX = 1 << 20
 FDS_MAX = 250
 RANKS_A_PARENT = 4  # a rank's parent forks so many before it ends and the agent becomes theirs
@@ -52,7 +53,7 @@ class Server:
         self._load(self._first_names())
         self._settle()
         self.ready_ns = time.monotonic_ns()
-        self._tell(ready=len(sys.modules), skipped=self.memory.skip)
+        self._tell(ready=len(sys.modules), skipped=self.memory.skip, failed=self._failed())
         while True:
             idle_s = 0 if self.wanted else None
             ready, _, _ = select.select([self.channel, self.learn_read], [], [], idle_s)
@@ -69,9 +70,14 @@ class Server:
     # ---- imports
 
     def _first_names(self) -> list[str]:
-        listed = [n for n in os.environ.get(PRELOAD_VARIABLE, "").split(",") if n]
         known = self.memory.modules
-        return listed + (known or scan.installed_imports(self.script, self.preloader.folder))
+        return _listed() + (known or scan.installed_imports(self.script, self.preloader.folder))
+
+    def _failed(self) -> dict[str, str]:
+        """What somebody has named and could not be imported. The rest was only a guess."""
+        failed = self.preloader.failed
+        named = [name for name in _listed() if name in failed][:FAILED_TOLD_MAX]
+        return {name: failed[name] for name in named}
 
     def _load(self, names: list[str]) -> None:
         try:
@@ -237,6 +243,10 @@ class Server:
             os.environ.pop(name, None)
         take_parent(rank)
         preload.reseed(self.preloader.seeded)
+
+
+def _listed() -> list[str]:
+    return [name for name in os.environ.get(PRELOAD_VARIABLE, "").split(",") if name]
 
 
 def _rename(name: str) -> str:
