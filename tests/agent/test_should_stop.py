@@ -81,6 +81,10 @@ def test_a_second_signal_kills(hooked, until):
     process = hooked.start("--python", sys.executable, "--nproc", "2", hooked.script(text))
     until(lambda: int((hooked.folder / "at-1").read_text() or 0) > 5, "steps are made")
     process.terminate()
+    told = b""
+    while b"after step" not in told:  # two signals of a kind that nobody has read yet are one
+        told = process.stderr.readline()
+        assert told, "it ended"
     high = int((hooked.folder / "at-1").read_text() or 0)
     until(lambda: int((hooked.folder / "at-1").read_text() or 0) > high + 5, "it goes on")
     process.terminate()
