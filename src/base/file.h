@@ -42,7 +42,8 @@ Status make_dirs(const std::string& path);
 // The whole of a file of at most bytes_max bytes.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
-// Old or new, never half: a temporary beside it, fsync, rename, fsync of the folder.
+// Old or new, never half: a temporary beside it, fsync, rename, fsync of the folder where that
+// works. Several may write at once. What a job's life hangs on is written by file_system.h.
 Status write_file_atomic(const std::string& path, std::string_view content);
 
 // Paths of all regular files below `dir` (depth_max folders down) that end in `suffix`, sorted;

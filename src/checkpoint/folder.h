@@ -1,0 +1,113 @@
+// A folder of checkpoints and the protocol by which one more gets into it:
+//
+//   <folder>/.draft-…                      being written; whatever lies there after a crash is
+//   waste <folder>/step-00000100-000007/         the seventh one, of step 100
+//            MANIFEST.json                 written last; without it the rest is waste
+//            shard-….safetensors           named there with sizes and checksums
+//   <folder>/LATEST                        the newest one's name, for people and scripts
+//
+// Files are synced before the manifest is written, the manifest before the folder gets its name,
+// the name before LATEST, and all of that before anything older goes. So whatever call a crash
+// comes before, a reader finds the old newest one or the new one, whole. Nothing is overwritten in
+// place.
+//
+// One writer at a time, by a lock of the caller's; readers need none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "base/status.h"
+#include "checkpoint/manifest.h"
+
+namespace headway::checkpoint {
+
+inline constexpr std::uint64_t default_chunk_bytes = 4 << 20;
+
+// By its folder's name.
+struct CheckpointName {
+  std::uint64_t step = 0;
+  std::uint64_t sequence =
+      0;  // rises with every commit, also when a job went back to an older step
+  [[nodiscard]] std::string text() const;
+  static std::optional<CheckpointName> parse(std::string_view text);
+};
+
+// One file of a draft, written from front to back.
+class DraftFile {
+ public:
+  DraftFile(std::unique_ptr<base::OutputFile> file, ManifestFile& entry)
+      : file_(std::move(file)), entry_(entry) {}
+  base::Status write(std::span<const std::byte> data);
+  // Synced and closed; its entry is complete.
+  base::Status finish();
+
+ private:
+  std::unique_ptr<base::OutputFile> file_;
+  ManifestFile& entry_;
+  std::uint64_t in_chunk_ = 0;
+};
+
+class CheckpointFolder {
+ public:
+  CheckpointFolder(base::FileSystem& files, std::string path)
+      : files_(files), path_(std::move(path)) {}
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string path_of(const CheckpointName& name) const;
+
+  // The committed ones as far as names tell, the newest first.
+  base::Result<std::vector<CheckpointName>> list() const;
+  base::Result<Manifest> read(const CheckpointName& name) const;
+  // Reads everything and compares: sizes, checksums.
+  base::Status verify(const CheckpointName& name) const;
+  // The newest whose manifest is good and whose files have their sizes; with `deep`, whose every
+  // byte is right. Those that were passed over, and why, go into `passed`.
+  struct Good {
+    CheckpointName name;
+    Manifest manifest;
+  };
+  base::Result<std::optional<Good>> newest_good(bool deep, std::vector<std::string>& passed) const;
+
+ private:
+  friend class Draft;
+  base::Status check_sizes(const CheckpointName& name, const Manifest& manifest) const;
+
+  base::FileSystem& files_;
+  const std::string path_;
+};
+
+// A checkpoint that is not there yet. What is not committed is removed with it.
+class Draft {
+ public:
+  // Removes the waste of those that died before us.
+  static base::Result<std::unique_ptr<Draft>> begin(CheckpointFolder& folder, Manifest facts);
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  ~Draft();
+
+  base::Result<std::unique_ptr<DraftFile>> add(const std::string& name, std::uint32_t rank,
+                                               const base::CreateOptions& options);
+  // Durable when it returns well. After an error it may be there or not, but whole if it is.
+  base::Result<CheckpointName> commit();
+
+ private:
+  Draft(CheckpointFolder& folder, Manifest facts, std::uint64_t sequence);
+
+  CheckpointFolder& folder_;
+  Manifest manifest_;
+  CheckpointName name_;
+  std::string path_;
+  std::vector<std::unique_ptr<ManifestFile>> entries_;  // whose addresses the files keep
+  bool gone_ = false;                                   // renamed: no longer ours to remove
+};
+
+// Takes the checkpoint away: its manifest first, so that half of it is never taken for one.
+base::Status remove_checkpoint(base::FileSystem& files, const std::string& path);
+
+}  // namespace headway::checkpoint
