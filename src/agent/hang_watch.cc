@@ -44,11 +44,11 @@ std::int64_t HangWatch::period_ns() const {
 }
 
 std::int64_t HangWatch::limit_of(const RankState& state, const Seen& seen) const {
-  if (state.steps == 0) return start_ns;
-  if (limit_.kind == HangLimit::Kind::fixed && !state.between) return limit_.after_ns;
+  // After what may be the last step an export may follow, of which nobody tells us.
+  if (state.steps == 0 || state.between) return outside_ns;
+  if (limit_.kind == HangLimit::Kind::fixed) return limit_.after_ns;
   const std::int64_t longest_ns = std::max(state.step_gap_max_ns, seen.phase_gap_max_ns);
-  const bool in_step = is_ordinary(state.phase) && !state.between;
-  const std::int64_t floor_ns = in_step ? step_min_ns : phase_min_ns;
+  const std::int64_t floor_ns = is_ordinary(state.phase) ? step_min_ns : phase_min_ns;
   return std::clamp(times * longest_ns, floor_ns, learnt_max_ns);
 }
 

@@ -2,10 +2,10 @@
 //
 // A rank gets on when its training thread records anything. How long silence may last depends on
 // what it does: inside a step ten times its longest gap between two steps so far, at least a
-// minute; inside a save, an evaluation, a compilation or another long phase, and after a step when
-// the next has not been begun (it may be the last one, and the model is being uploaded), at least
-// ten minutes; before its first step half an hour. A fixed time, where one is given, is for steps
-// and phases.
+// minute; inside a save, an evaluation, a compilation or another long phase at least ten minutes;
+// before its first step, and after one when the next has not been begun (it may be the last, and
+// the model is being uploaded), half an hour. A fixed time, where one is given, is for steps and
+// phases.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ base::Result<HangLimit> parse_hang_limit(const std::string& text);
 
 class HangWatch {
  public:
-  static constexpr std::int64_t start_ns = 1'800'000'000'000;
+  static constexpr std::int64_t outside_ns = 1'800'000'000'000;
   static constexpr std::int64_t phase_min_ns = 600'000'000'000;
   static constexpr std::int64_t step_min_ns = 60'000'000'000;
   static constexpr std::int64_t learnt_max_ns = 1'800'000'000'000;

@@ -66,8 +66,8 @@ TEST(HangWatch, ALongPhaseAndTheStartHaveMoreTime) {
   starting.events = 3;
   HangWatch start(fixed(1));
   start.look({starting}, 0);
-  EXPECT_FALSE(start.look({starting}, HangWatch::start_ns - 1)) << "a fixed time is for steps";
-  EXPECT_TRUE(start.look({starting}, HangWatch::start_ns));
+  EXPECT_FALSE(start.look({starting}, HangWatch::outside_ns - 1)) << "a fixed time is for steps";
+  EXPECT_TRUE(start.look({starting}, HangWatch::outside_ns));
 }
 
 TEST(HangWatch, AfterTheLastStepThereIsTimeToPackUp) {
@@ -75,8 +75,8 @@ TEST(HangWatch, AfterTheLastStepThereIsTimeToPackUp) {
   RankState done = training(1);
   done.between = true;
   watch.look({done}, 0);
-  EXPECT_FALSE(watch.look({done}, HangWatch::phase_min_ns - 1));
-  EXPECT_TRUE(watch.look({done}, HangWatch::phase_min_ns));
+  EXPECT_FALSE(watch.look({done}, HangWatch::outside_ns - 1));
+  EXPECT_TRUE(watch.look({done}, HangWatch::outside_ns));
 }
 
 TEST(HangWatch, WhoDoesNotReportIsNotJudgedAndOffIsOff) {
