@@ -120,12 +120,12 @@ def wait_for(job: Job, condition, what: str) -> bool:
     return True
 
 
-def kill_one(job: Job, chance: random.Random, fruitless: int) -> str:
+def kill_one(job: Job, chance: random.Random, may_kill_start: bool, at_end: bool) -> str:
     """Waits for a moment of chance, kills, and says what; '' when the job was over first."""
     assert job.process is not None
-    phases = ["step", "step", "save"] + (["start"] if fruitless < FRUITLESS_MAX else [])
+    phases = ["step", "step", "save"] + (["start"] if may_kill_start else [])
     phase = chance.choice(phases)
-    if job.high() > STEPS * 2 // 3 and chance.random() < 0.5:
+    if at_end or (job.high() > STEPS * 2 // 3 and chance.random() < 0.5):
         phase = "end"
     victim = chance.choice(["rank", "rank", "rank", "agent", "server"])
     rank = chance.randrange(2) if phase != "save" else 0
@@ -173,12 +173,14 @@ def undisturbed(tmp_path_factory) -> str:
 def hunt(job: Job, chance: random.Random, kills_max: int) -> Counter[str]:
     """Kills until the job is over, or until it was enough; then the job may finish."""
     killed: Counter[str] = Counter()
-    fruitless, high = 0, 0
+    fruitless, high, starts = 0, 0, True
     job.start()
     while killed.total() < kills_max and not job.over():
-        what = kill_one(job, chance, fruitless)
+        at_end = killed.total() == kills_max - 1  # each job's last kill
+        what = kill_one(job, chance, starts and fruitless < FRUITLESS_MAX, at_end)
         if what in ("", "nobody"):
             continue
+        starts = not what.startswith("server")  # the ranks live on without it
         killed[what] += 1
         progressed = job.high() > high + 1
         high = max(high, job.high())
