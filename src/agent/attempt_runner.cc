@@ -28,7 +28,8 @@ bool has_terminal() {
 
 // Nodes may share the folder, but not the board.
 std::string board_path(const std::string& attempt_dir, const std::string& node) {
-  return attempt_dir + "/board" + (node.empty() ? "" : "-" + base::sanitize_job_name(node));
+  if (node.empty()) return attempt_dir + "/board";
+  return fmt::format("{}/board-{}", attempt_dir, base::sanitize_job_name(node));
 }
 
 }  // namespace

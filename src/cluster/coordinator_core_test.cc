@@ -72,7 +72,7 @@ TEST(Coordinator, TheDecisionHasWhatTheNodesSayOfTheirEnd) {
   const auto a = bench.join("a");
   const auto b = bench.join("b");
   bench.say(a, Failed{.generation = 1, .rank = 1, .exit_code = 1});
-  bench.say(b, Stopped{1, 2'001, {.progressed = true}});
+  bench.say(b, Stopped{1, 2'001, {true, false, true, 0, ""}});
   bench.say(a, Stopped{1, 2'000, {false, true, false, 90, "user_code"}});
   ASSERT_TRUE(bench.decide_);
   EXPECT_TRUE(bench.decide_->progressed);
