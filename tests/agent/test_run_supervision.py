@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from marked_processes import proc_file
 
 # A rank that starts a helper in its own group and one that has left it, says so, and waits.
 WITH_HELPERS = """
@@ -31,7 +32,7 @@ def started(agent, until, *options: str, text: str = WITH_HELPERS, nproc: int = 
 
 def pid_of_rank(agent, rank: int) -> int:
     for pid in agent.living():
-        environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        environ = proc_file(pid, "environ").split(b"\0")
         if f"RANK={rank}".encode() in environ and f"HEADWAY_RANK_PID={pid}".encode() in environ:
             return pid
     raise AssertionError(f"rank {rank} is not alive")

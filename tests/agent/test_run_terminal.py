@@ -12,6 +12,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from marked_processes import proc_file
 
 
 class Terminal:
@@ -124,7 +125,7 @@ def test_ctrl_z_stops_and_continues_everything(agent, until):
     terminal = Terminal(agent, "--nproc", str(nproc), agent.script(COUNT_INTERRUPTS))
     until(ready(agent, nproc), "the ranks run")
     everything = agent.living()
-    guard = [p for p in everything if Path(f"/proc/{p}/comm").read_text() == "headway-guard\n"]
+    guard = [p for p in everything if proc_file(p, "comm") == b"headway-guard\n"]
     working = set(everything) - set(guard)
     assert len(working) == 1 + nproc and len(guard) == 1
     terminal.type(b"\x1a")

@@ -7,9 +7,9 @@ import json
 import os
 import signal
 import sys
-from pathlib import Path
 
 import pytest
+from marked_processes import proc_file
 
 # Everything that a script can ask of its process, but for what differs from start to start.
 PORTRAIT = """
@@ -215,11 +215,9 @@ def servers(agent) -> list[int]:
     of their own or none, told by their variable."""
     found = []
     for pid in agent.living():
-        environ = Path(f"/proc/{pid}/environ").read_bytes()
-        if b"HEADWAY_WARM_FD=" in environ:
-            command = Path(f"/proc/{pid}/comm").read_text().strip()
-            if command == "headway-warm":
-                found.append(pid)
+        is_server = b"HEADWAY_WARM_FD=" in proc_file(pid, "environ")
+        if is_server and proc_file(pid, "comm") == b"headway-warm\n":
+            found.append(pid)
     return found
 
 

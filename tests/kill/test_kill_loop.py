@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from marked_processes import proc_file
 
 ROOT = Path(__file__).parents[2]
 BIN = os.environ.get("HEADWAY_BIN", str(ROOT / "build" / "headway"))
@@ -91,13 +92,10 @@ class Job:
     def server(self) -> int:
         """The fork server's process."""
         assert self.process is not None
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        for pid in children.read_text().split():
-            try:
-                if Path(f"/proc/{pid}/comm").read_text() == "headway-warm\n":
-                    return int(pid)
-            except OSError:
-                continue
+        children = proc_file(self.process.pid, f"task/{self.process.pid}/children")
+        for pid in map(int, children.split()):
+            if proc_file(pid, "comm") == b"headway-warm\n":
+                return pid
         return 0
 
 

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from marked_processes import processes_with
+from marked_processes import proc_file, processes_with
 
 ROOT = Path(__file__).parents[2]
 BINARY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build" / "headway")).absolute()
@@ -133,10 +133,7 @@ class Host:
         wanted = f"HOST={self.name}".encode()
         found = []
         for pid in self.network.living():
-            try:
-                variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
+            variables = proc_file(pid, "environ").split(b"\0")
             names = {variable.split(b"=")[0] for variable in variables}
             if wanted in variables and b"HEADWAY_RANK_PID" in names and b"RANK" in names:
                 found.append(pid)

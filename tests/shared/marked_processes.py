@@ -5,14 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def proc_file(pid: int, name: str) -> bytes:
+    """What /proc says of a process; nothing once it is gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
 def processes_with(name: str, value: str) -> list[int]:
     """Those whose environment has name=value."""
     wanted = f"{name}={value}".encode()
     found = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if wanted in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
+    for path in Path("/proc").glob("[0-9]*"):
+        if wanted in proc_file(int(path.name), "environ").split(b"\0"):
+            found.append(int(path.name))
     return found
