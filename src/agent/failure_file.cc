@@ -62,9 +62,10 @@ std::optional<FailureFacts> read_failure_file(const std::string& attempt_dir) {
   const auto text = base::read_file(path_in(attempt_dir), failure_file_bytes_max);
   if (!text.ok()) return std::nullopt;
   const Json file = Json::parse(text.value(), nullptr, false);
-  if (!file.is_object() || file.value("version", 0) != kVersion) return std::nullopt;
+  if (!file.is_object()) return std::nullopt;
   FailureFacts facts;
   try {
+    if (file.value("version", 0) != kVersion) return std::nullopt;
     for (const Json& rank : file.value("ranks", Json::array())) {
       if (rank.value("ended_by_us", false)) continue;
       facts.exits.push_back(

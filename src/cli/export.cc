@@ -3,9 +3,9 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "base/job_path.h"
 #include "cli/report_live.h"
 #include "cli/report_view.h"
@@ -36,11 +36,11 @@ struct Options {
 Result<ExportCounts> write_openmetrics(const event::JobStreams& job, const Options& options,
                                        OutFile& out) {
   const std::string folder = folder_of_job(place_of(options.input, options.load.root), job.job);
-  const bool alive = !folder.empty() && has_newest_attempt(job, folder) && job_is_alive(folder);
-  auto view = view_job(job, {}, alive ? std::optional(base::real_ns()) : std::nullopt);
+  const std::optional<std::int64_t> now_ns = now_if_running(job, folder);
+  auto view = view_job(job, {}, now_ns);
   if (!view.ok()) return view.status();
   // A job in a folder runs while its launcher lives: the gauge of a dead one must not stay at 1.
-  if (!folder.empty() && !alive) view->report.running = false;
+  if (!folder.empty() && !now_ns) view->report.running = false;
   out.buffer() += interchange::to_openmetrics(view->report);
   return ExportCounts{};
 }

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include "base/clock.h"
 #include "base/job_path.h"
 #include "cli/report_live.h"
 #include "cli/report_text.h"
@@ -91,10 +90,7 @@ Result<std::string> make_text(const Options& options) {
   if (!streams.ok()) return streams.status();
 
   const std::string folder = folder_of_job(input->path, streams->job);
-  const bool alive =
-      !folder.empty() && has_newest_attempt(*streams, folder) && job_is_alive(folder);
-  const auto now_ns = alive ? std::optional(base::real_ns()) : std::nullopt;
-  auto view = view_job(*streams, wanted, now_ns);
+  auto view = view_job(*streams, wanted, now_if_running(*streams, folder));
   if (!view.ok()) return view.status();
   find_logs(folder, view->report);
   if (options.json) return metrics::to_json(view->report) + "\n";

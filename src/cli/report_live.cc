@@ -16,6 +16,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/job_path.h"
 
@@ -158,6 +159,12 @@ bool has_newest_attempt(const event::JobStreams& streams, const std::string& fol
   return std::any_of(streams.streams.begin(), streams.streams.end(), [&](const event::Stream& s) {
     return s.info.attempt >= 0 && static_cast<std::uint64_t>(s.info.attempt) >= newest;
   });
+}
+
+std::optional<std::int64_t> now_if_running(const event::JobStreams& streams,
+                                           const std::string& folder) {
+  if (folder.empty() || !has_newest_attempt(streams, folder) || !job_is_alive(folder)) return {};
+  return base::real_ns();
 }
 
 }  // namespace headway::cli

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,11 @@ namespace headway::cli {
 
 // True when the streams reach the newest attempt in the folder: the one a living agent works on.
 [[nodiscard]] bool has_newest_attempt(const event::JobStreams& streams, const std::string& folder);
+
+// `folder` of the job that the streams are of: now, if it runs. Empty: nobody can tell, so it does
+// not.
+[[nodiscard]] std::optional<std::int64_t> now_if_running(const event::JobStreams& streams,
+                                                         const std::string& folder);
 
 // Does a line of /proc/locks show a flock on this inode, by this process or on this device?
 [[nodiscard]] bool shows_flock(std::string_view line, std::uint64_t inode, std::uint64_t device,

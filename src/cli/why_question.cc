@@ -7,7 +7,6 @@
 
 #include "agent/diagnosis.h"
 #include "agent/failure_file.h"
-#include "base/clock.h"
 #include "base/job_path.h"
 #include "cli/report_live.h"
 #include "cli/report_text.h"
@@ -124,9 +123,7 @@ Result<Question> ask_about_job(const std::string& job, const interchange::LoadOp
   auto streams = interchange::load_job(name, options);
   if (!streams.ok()) return streams.status();
   const std::string folder = folder_of_job(place_of(name, options.root), streams->job);
-  const bool alive =
-      !folder.empty() && has_newest_attempt(*streams, folder) && job_is_alive(folder);
-  auto view = view_job(*streams, {}, alive ? std::optional(base::real_ns()) : std::nullopt);
+  auto view = view_job(*streams, {}, now_if_running(*streams, folder));
   if (!view.ok()) return view.status();
   Question question;
   question.about = "job " + streams->job;

@@ -7,6 +7,7 @@ so.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from marked_processes import proc_file, processes_with
@@ -42,6 +44,13 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"never came true: {what}"
         time.sleep(0.02)
+
+
+def answer(verb: str, jobs: Path) -> dict[str, Any]:
+    """What `headway report` or `headway why` says of the job in that folder."""
+    command = [BINARY, verb, "j", "--json", "--dir", jobs]
+    done = subprocess.run(command, check=True, capture_output=True)
+    return json.loads(done.stdout)
 
 
 def why_no_namespaces() -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 
 import pytest
-from hosts import BINARY
+from hosts import answer
 
 # Nothing holds the ranks together but the agreement; each has a pace of its own.
 TEXT = """
@@ -52,6 +50,12 @@ class Job:
             **self.variables,
         )
 
+    def run(self, until):
+        """All nodes, until steps are made."""
+        for host in self.net.hosts:
+            self.start(host)
+        until(lambda: all(self.at(rank) > 20 for rank in self.ranks()), "steps are made")
+
     def at(self, rank):
         path = self.saved / f"at-{rank}"
         return int(path.read_text() or 0) if path.exists() else 0
@@ -66,9 +70,7 @@ class Job:
 def test_a_notice_on_one_node_stops_all_after_the_same_step(network, until):
     net = network(3)
     job = Job(net)
-    for host in net.hosts:
-        job.start(host)
-    until(lambda: all(job.at(rank) > 20 for rank in job.ranks()), "steps are made")
+    job.run(until)
     preempted = net.hosts[1]
     preempted.agent.send_signal(signal.SIGTERM)
     assert preempted.wait() == 0, net.logs()
@@ -84,12 +86,7 @@ def test_a_notice_on_one_node_stops_all_after_the_same_step(network, until):
         host.agent.send_signal(signal.SIGTERM)
     for host in net.hosts:
         host.wait()
-    report = subprocess.run(
-        [BINARY, "report", "--json", "--dir", net.folder / "shared", "j"],
-        check=True,
-        capture_output=True,
-    )
-    facts = json.loads(report.stdout)
+    facts = answer("report", net.folder / "shared")
     assert (facts["l1"]["failures"], facts["l1"]["preemptions"]) == (0, 1), net.logs()
     assert facts["state"] == "stopped"
     assert facts["steps"]["replayed"] == 0
@@ -101,9 +98,7 @@ def test_a_notice_on_one_node_stops_all_after_the_same_step(network, until):
 def test_at_the_first_node_it_ends_the_job_when_all_have_saved(network, until, save_s):
     net = network(2)
     job = Job(net, SAVE_S=save_s)
-    for host in net.hosts:
-        job.start(host)
-    until(lambda: all(job.at(rank) > 20 for rank in job.ranks()), "steps are made")
+    job.run(until)
     net.hosts[0].agent.send_signal(signal.SIGTERM)
     assert [host.wait() for host in net.hosts] == [0, 0], net.logs()
     assert len(set(job.last_steps().values())) == 1, net.logs()
@@ -113,9 +108,7 @@ def test_a_notice_that_all_nodes_get_is_one(network, until):
     """As a scheduler sends it."""
     net = network(2)
     job = Job(net)
-    for host in net.hosts:
-        job.start(host)
-    until(lambda: all(job.at(rank) > 20 for rank in job.ranks()), "steps are made")
+    job.run(until)
     for host in net.hosts:
         host.agent.send_signal(signal.SIGTERM)
     assert [host.wait() for host in net.hosts] == [0, 0], net.logs()
@@ -125,9 +118,7 @@ def test_a_notice_that_all_nodes_get_is_one(network, until):
 def test_a_node_that_is_cut_off_stops_its_own_ranks_together(network, until):
     net = network(2)
     job = Job(net)
-    for host in net.hosts:
-        job.start(host)
-    until(lambda: all(job.at(rank) > 20 for rank in job.ranks()), "steps are made")
+    job.run(until)
     net.hosts[1].cable(up=False)
     net.hosts[1].agent.send_signal(signal.SIGTERM)
     net.hosts[1].wait()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hosts import BINARY, PORT
+from hosts import PORT, answer
 
 SCRIPT = str(Path(__file__).with_name("diary.py"))
 RELAY = str(Path(__file__).with_name("relay.py"))
@@ -43,13 +43,6 @@ def check_end(net, code=0):
     codes = [host.wait() for host in net.hosts]
     assert codes == [code] * len(net.hosts), net.logs()
     net.check_one_generation_at_a_time()
-
-
-def why(host):
-    done = subprocess.run(
-        [BINARY, "why", "j", "--json", "--dir", host.jobs], check=True, capture_output=True
-    )
-    return json.loads(done.stdout)
 
 
 def test_two_nodes_run_to_the_end(network):
@@ -92,7 +85,7 @@ def test_a_users_error_on_another_node_is_not_tried_again(network):
     failure = json.loads((net.hosts[1].jobs / "j" / "1" / "failure.json").read_text())
     assert failure["ranks"][0]["rank"] == 1
     # Each node has a folder of its own, and on each the same question has an answer.
-    first, other = (why(host) for host in net.hosts)
+    first, other = (answer("why", host.jobs) for host in net.hosts)
     assert (first["category"], first["rank"]) == ("import_error", 1)
     assert first["proof"].startswith("node b: rank 1 exited with code 1")
     assert (other["category"], other["rank"]) == ("import_error", 1)
@@ -110,8 +103,8 @@ def test_a_killed_agent_comes_back(network, until):
     lost.start("--nnodes", "2", "--cold", SCRIPT, "40", KEPT=str(net.folder / "kept"))
     check_end(net)
     assert [host.attempts() for host in net.hosts] == [[1, 2]] * 2, net.logs()
-    answer = why(net.hosts[0])
-    assert (answer["category"], answer["proof"]) == ("node_lost", "node b was lost")
+    said = answer("why", net.hosts[0].jobs)
+    assert (said["category"], said["proof"]) == ("node_lost", "node b was lost")
 
 
 def test_the_ranks_of_a_stopped_agent_are_fenced(network, until):
@@ -252,10 +245,7 @@ def test_a_real_training_resumes_with_warm_ranks(network, until):
     assert "done after step 120" in net.log(net.hosts[0])
     locks = sorted(p.name for p in (jobs / "j").glob("*.lock"))
     assert locks == ["agent-a.lock", "agent-b.lock", "agent.lock"]
-    report = subprocess.run(
-        [BINARY, "report", "--json", "--dir", jobs, "j"], check=True, capture_output=True
-    )
-    facts = json.loads(report.stdout)
+    facts = answer("report", jobs)
     assert len(facts["attempts"]) == 2, "both nodes wrote into the same ones"
     journals = sorted(p.name for p in (jobs / "j" / "2").glob("*.hwj"))
     assert journals == ["agent-a.hwj", "agent-b.hwj", "rank-00000.hwj", "rank-00001.hwj"]
