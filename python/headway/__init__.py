@@ -8,6 +8,8 @@
 Every call works, and costs nothing that matters, outside `headway run` too. See docs/python.md.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from headway._api import (
     attr,
     checkpoint_blocked,
@@ -22,13 +24,29 @@ from headway._api import (
     steps,
 )
 
+if TYPE_CHECKING:
+    from headway.checkpoint import Checkpointer
+
 __version__ = "0.1.0"
+
+
+def checkpointer(*args: Any, **kwargs: Any) -> "Checkpointer":
+    """Saves in the background, and goes on from memory after a crash: docs/checkpoints.md.
+
+    ckpt = hw.checkpointer("checkpoints", model=model, optimizer=optimizer, every_steps=100)
+    step = ckpt.restore() or 0
+    """
+    from headway.checkpoint import Checkpointer  # torch is not imported for those who do not save
+
+    return Checkpointer(*args, **kwargs)
+
 
 __all__ = [
     "attr",
     "checkpoint_blocked",
     "checkpoint_durable",
     "checkpoint_staged",
+    "checkpointer",
     "init",
     "mark",
     "phase",

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 
 #include "around.h"
+#include "headway/headway.h"
 #include "import_clock.h"
 #include "journal.h"
 #include "recorder.h"
@@ -15,4 +16,7 @@ NB_MODULE(_core, module) {
     throw nanobind::python_error();
   }
   add_journal(module);
+  // For headway._replica, which learns on a thread of its own that a step is durable.
+  module.attr("hw_checkpoint") = nanobind::steal(
+      PyCapsule_New(reinterpret_cast<void*>(&hw_checkpoint), "headway.hw_checkpoint", nullptr));
 }

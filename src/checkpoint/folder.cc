@@ -152,10 +152,16 @@ Status CheckpointFolder::check_sizes(const CheckpointName& name, const Manifest&
   return {};
 }
 
-Status CheckpointFolder::verify(const CheckpointName& name) const {
+Result<Manifest> CheckpointFolder::read_sized(const CheckpointName& name) const {
   auto manifest = read(name);
-  if (!manifest.ok()) return manifest.status();
+  if (!manifest.ok()) return manifest;
   if (Status status = check_sizes(name, *manifest); !status.ok()) return status;
+  return manifest;
+}
+
+Status CheckpointFolder::verify(const CheckpointName& name) const {
+  auto manifest = read_sized(name);
+  if (!manifest.ok()) return manifest.status();
   std::vector<std::byte> buffer(kVerifyBytes);
   for (const ManifestFile& entry : manifest->files) {
     const std::string path = path_of(name) + "/" + entry.name;
@@ -185,9 +191,9 @@ Result<std::optional<CheckpointFolder::Good>> CheckpointFolder::newest_good(
   auto names = list();
   if (!names.ok()) return names.status();
   for (const CheckpointName& name : *names) {
-    auto manifest = read(name);
+    auto manifest = read_sized(name);
     Status status = manifest.status();
-    if (status.ok()) status = deep ? verify(name) : check_sizes(name, *manifest);
+    if (status.ok() && deep) status = verify(name);
     if (status.ok()) return std::optional<Good>(Good{name, std::move(*manifest)});
     passed.push_back(status.message());
   }

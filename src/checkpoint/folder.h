@@ -68,6 +68,8 @@ class CheckpointFolder {
   // The committed ones as far as names tell, the newest first.
   base::Result<std::vector<CheckpointName>> list() const;
   base::Result<Manifest> read(const CheckpointName& name) const;
+  // And its files are there, in full.
+  base::Result<Manifest> read_sized(const CheckpointName& name) const;
   // Reads everything and compares: sizes, checksums.
   base::Status verify(const CheckpointName& name) const;
   // The newest whose manifest is good and whose files have their sizes; with `deep`, whose every

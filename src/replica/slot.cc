@@ -29,6 +29,7 @@ using base::Status;
 constexpr char kMagic[8] = {'H', 'W', 'S', 'L', 'O', 'T', '0', '1'};
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kAllocateStep = 64 << 20;
+constexpr std::size_t kPopulateStep = 2 << 20;
 
 // One more than whole chunks: each of the two parts may end in a short one.
 std::uint64_t checksums_max(std::uint64_t capacity) {
@@ -139,8 +140,12 @@ Status Slot::allocate(const std::function<bool()>& goes_on) {
 }
 
 void Slot::populate() {
-  // Older kernels do not know this one; then the first copy pays.
-  (void)::madvise(memory_, bytes_, MADV_POPULATE_WRITE);
+  // In small steps: meanwhile nobody else in this process gets or gives back memory. Older kernels
+  // do not know the call; then the first copy pays.
+  for (std::size_t at = 0; at < bytes_; at += kPopulateStep) {
+    const std::size_t bytes = std::min(kPopulateStep, bytes_ - at);
+    if (::madvise(memory_ + at, bytes, MADV_POPULATE_WRITE) != 0) return;
+  }
 }
 
 SlotState Slot::state() const {

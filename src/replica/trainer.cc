@@ -30,8 +30,7 @@ std::vector<Whole> Trainer::whole_ones() const {
 }
 
 // Of those that may be written into the one that holds the least: nothing, half, the oldest.
-std::shared_ptr<Slot> Trainer::find_free() const {
-  const std::uint64_t bytes = stage_->plan().bytes;
+std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
   const auto whole = whole_ones();
   for (const SlotState wanted : {SlotState::empty, SlotState::writing}) {
     for (const auto& slot : link_.slots()) {
@@ -51,7 +50,7 @@ std::shared_ptr<Slot> Trainer::begin(std::int64_t wait_ns) {
   HW_CHECK(stage_ != nullptr);
   constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise
   for (;;) {
-    if (const auto slot = find_free(); slot && slot->try_begin()) return slot;
+    if (const auto slot = find_free(stage_->plan().bytes); slot && slot->try_begin()) return slot;
     if (wait_ns <= 0 || !link_.refusal().empty()) return nullptr;
     (void)link_.wait_for_slots([](const auto&) { return false; }, std::min(wait_ns, kLookNs));
     wait_ns -= kLookNs;
@@ -89,11 +88,12 @@ void Trainer::free_live() {
 }
 
 std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool spare) {
+  const std::uint64_t bytes = whole.facts.rest.end;
   std::shared_ptr<Slot> live;
   if (spare && whole.slot->try_adopt()) {
     live = whole.slot;
   } else {
-    live = find_free();
+    live = find_free(bytes);
     if (!live || live == whole.slot || !live->try_begin()) return nullptr;
     const auto chunks = chunks_of(whole.facts.own, whole.facts.rest);
     team_.run(chunks.size(), [&](std::size_t i) {
@@ -102,7 +102,7 @@ std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool spare) {
     });
     if (!live->try_adopt()) return nullptr;
   }
-  link_.reserve(stage_->plan().bytes, slots_);  // for the one that is used up
+  link_.reserve(bytes, slots_);  // for the one that is used up
   return live;
 }
 

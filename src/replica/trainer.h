@@ -54,7 +54,7 @@ class Trainer {
 
  private:
   std::vector<Whole> whole_ones() const;
-  std::shared_ptr<Slot> find_free() const;
+  std::shared_ptr<Slot> find_free(std::uint64_t bytes) const;
 
   Link link_;
   CopyTeam team_;

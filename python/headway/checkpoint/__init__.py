@@ -1,0 +1,6 @@
+"""Checkpoints that cost a copy and lose nothing: docs/checkpoints.md."""
+
+from headway.checkpoint.checkpointer import Checkpointer
+from headway.checkpoint.errors import CheckpointError
+
+__all__ = ["CheckpointError", "Checkpointer"]

@@ -1,0 +1,39 @@
+"""How the ranks of a job agree: by torch.distributed, which is there before a model is restored."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch.distributed as dist
+
+from headway.checkpoint.errors import CheckpointError
+
+
+def _together() -> bool:
+    if dist.is_available() and dist.is_initialized():
+        return bool(dist.get_world_size() > 1)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise CheckpointError(
+            "checkpointer: the ranks have to agree on a step; call "
+            "torch.distributed.init_process_group() before"
+        )
+    return False
+
+
+def gather(value: Any) -> list[Any]:
+    """What every rank says, in their order. All have to call it."""
+    if not _together():
+        return [value]
+    said: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(said, value)
+    return said
+
+
+def broadcast(value: Any) -> Any:
+    """What rank 0 says."""
+    if not _together():
+        return value
+    said = [value]
+    dist.broadcast_object_list(said, src=0)
+    return said[0]

@@ -1,0 +1,209 @@
+"""hw.checkpointer(): saves that cost the trainer one copy, and a restart that goes on from it."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from typing import Any
+
+import torch
+
+from headway import _recorder as rec
+from headway._api import checkpoint_blocked, should_stop
+from headway._recorder import core
+from headway._run import run
+from headway.checkpoint import collect, where
+from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.parts import (
+    ModelPart,
+    OptimizerPart,
+    Part,
+    RngPart,
+    StatefulPart,
+    ValuesPart,
+    is_plain_optimizer,
+)
+from headway.checkpoint.restore import Restored, restore
+from headway.checkpoint.tensors import Piece, Placed, address_of, view
+
+SLOTS = 2  # one that is written to disk, one to write into
+WAIT_S = 3600.0
+
+
+def _make_parts(
+    model: torch.nn.Module | None,
+    optimizer: Any,
+    loader: Any,
+    values: dict[str, Any] | None,
+    others: dict[str, Any],
+) -> dict[str, Part]:
+    parts: dict[str, Part] = {}
+    if model is not None:
+        parts["model"] = ModelPart(model)
+    if optimizer is not None:
+        plain = is_plain_optimizer(optimizer)
+        parts["optimizer"] = (
+            OptimizerPart(optimizer, model) if plain else StatefulPart("optimizer", optimizer)
+        )
+    if loader is not None:
+        parts["loader"] = StatefulPart("loader", loader, per_rank=True)
+    for name, thing in others.items():
+        if not name.isidentifier() or name in ("model", "optimizer", "loader", "values", "rng"):
+            raise CheckpointError(f"checkpointer: {name!r} cannot be the name of a part")
+        parts[name] = StatefulPart(name, thing)
+    if values is not None:
+        parts["values"] = ValuesPart(values)
+    parts["rng"] = RngPart()
+    return parts
+
+
+class Checkpointer:
+    """Training thread only. `folder` is the same on all ranks, and each rank makes one.
+
+    save(step)        stages the state after `step` and has it written in the background
+    maybe_save(step)  the same when it is time; True if it did
+    restore()         the step to go on after, or None where nothing is saved
+    wait()            until everything that was saved is on disk
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        model: torch.nn.Module | None = None,
+        optimizer: Any = None,
+        loader: Any = None,
+        values: dict[str, Any] | None = None,
+        every_steps: int | None = None,
+        **others: Any,
+    ) -> None:
+        self.folder = os.path.abspath(folder)
+        self.every_steps = every_steps
+        self.parts = _make_parts(model, optimizer, loader, values, others)
+        self.place = where.find_place(self.folder)
+        self.trainer = where.make_trainer(self.place, self.folder)
+        self.skipped = 0  # saves that found no room
+        self.last_saved: int | None = None
+        self.last_durable: int | None = None
+        self._unsettled: set[int] = set()
+        self._capacity = collect.DOCUMENT_BYTES_MIN
+        self._pieces: list[tuple[Piece, bool]] = []
+        self._places: list[tuple[int, int]] = []
+
+    # ---- saving
+
+    def save(self, step: int, *, data: int | None = None, wait: bool = False) -> None:
+        """The state is safe from this process's death when it returns, and with `wait` from the
+        machine's. Raises CheckpointError where it cannot be saved."""
+        with checkpoint_blocked():
+            if not self._stage(step, data, persist=True, wait_s=WAIT_S):
+                why = self.trainer.refusal() or "the last saves have not got to the disk"
+                raise CheckpointError(f"checkpointer: step {step} is not saved: {why}")
+            if wait:
+                self.wait()
+
+    def maybe_save(self, step: int, *, data: int | None = None) -> bool:
+        """To be called after every step, on every rank."""
+        self._take_news()
+        if should_stop(step):
+            self.save(step, data=data, wait=True)
+            return True
+        if self.every_steps is None or step % self.every_steps != 0 or step == self.last_saved:
+            return False
+        with checkpoint_blocked():
+            saved = self._stage(step, data, persist=True, wait_s=0.0)
+        self.skipped += not saved
+        return saved
+
+    def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
+        now_ns = time.time_ns()
+        collected = collect.collect(self.parts, self.place.rank)
+        tensors = self._with_document(collected)
+        self._plan(tensors)
+        slot = self.trainer.begin(wait_s)
+        if slot is None:
+            return False
+        addresses = [address_of(placed.local) for placed in tensors]
+        self._copy_foreign(slot, tensors, addresses)
+        if data is None:
+            data = run.data if run.data is not None else step
+        self.trainer.fill(slot, step, data, now_ns, persist, addresses)
+        core.checkpoint(step, data, rec.STAGED)
+        self.last_saved = step
+        if persist:
+            self._unsettled.add(step)
+        return True
+
+    def _with_document(self, collected: collect.Collected) -> list[Placed]:
+        text = collect.to_bytes(collected.document, self._capacity)
+        self._capacity = text.numel()
+        piece = collect.document_piece(self.place.rank, self._capacity)
+        return [Placed(piece, text, False, True), *collected.tensors.values()]
+
+    def _plan(self, tensors: list[Placed]) -> None:
+        """A layout for these tensors, unless it is the one that there is."""
+        ranks, rank = self.place.world_size, self.place.rank
+        shared = {p.piece.name: p for p in tensors if p.replicated and not _is_own(p, rank)}
+        owner = collect.owners(shared, ranks) if ranks > 1 else {}
+        pieces = [(p.piece, p.first and owner.get(p.piece.name, rank) == rank) for p in tensors]
+        if pieces == self._pieces:
+            return
+        self._places = self.trainer.plan([(*piece, own) for piece, own in pieces], SLOTS)
+        self._pieces = pieces
+
+    def _copy_foreign(self, slot: Any, tensors: list[Placed], addresses: list[int]) -> None:
+        """What the engine cannot reach is copied by torch: from a device, or out of order."""
+        devices = set()
+        for placed, address, (begin, _) in zip(tensors, addresses, self._places, strict=True):
+            if address == 0 and placed.local.numel() > 0:
+                target = view(slot, placed.piece, begin)
+                target.copy_(placed.local, non_blocking=True)
+                devices.add(placed.local.device)
+        for device in devices:
+            if device.type != "cpu":
+                torch.accelerator.synchronize(device)
+
+    # ---- what became of them
+
+    def _take_news(self) -> None:
+        for kind, step, text, _seconds in self.trainer.news():
+            if kind == "durable":
+                self._unsettled.discard(step)
+                self.last_durable = max(step, self.last_durable or 0)
+            else:
+                self._unsettled.discard(step)
+                what = f"step {step} did not get to the disk" if step else "no replica"
+                warnings.warn(f"headway: {what}: {text}", RuntimeWarning, stacklevel=3)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """True when everything that was saved is on disk, or known to have failed."""
+        end = None if timeout is None else time.monotonic() + timeout
+        self._take_news()
+        while self._unsettled:
+            if end is not None and time.monotonic() > end:
+                return False
+            time.sleep(0.002)
+            self._take_news()
+        return True
+
+    # ---- restoring
+
+    def restore(self) -> int | None:
+        """Puts the newest state that all ranks have into the model, the optimizer and the rest.
+        Before DDP, torch.compile or the like get hold of the model it costs no copy."""
+        core.begin(rec.RESTORE)
+        try:
+            restored: Restored | None = restore(self)
+        finally:
+            core.end(rec.RESTORE)
+        if restored is None:
+            return None
+        core.restore(restored.step, restored.data, core.name_id(restored.tier))
+        run.step, run.data = restored.step, restored.data
+        self.last_saved = restored.step
+        return restored.step
+
+
+def _is_own(placed: Placed, rank: int) -> bool:
+    return placed.piece.name.startswith((f"rank-{rank:05}.", "headway.rank-"))

@@ -1,0 +1,86 @@
+"""The state of a rank at one moment: a JSON document and the tensors that it names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from headway.checkpoint import tagged
+from headway.checkpoint.parts import Part
+from headway.checkpoint.tensors import Piece, Placed, place
+
+DOCUMENT_VERSION = 1
+DOCUMENT_BYTES_MIN = 4096
+
+
+def document_name(rank: int) -> str:
+    """The tensor of bytes that holds a rank's document."""
+    return f"headway.rank-{rank:05}"
+
+
+class Collected(NamedTuple):
+    document: dict[str, Any]
+    tensors: dict[str, Placed]  # by name
+
+
+class _Names:
+    """Gives each tensor one name, and a tensor that is met twice the same one: tied weights are
+    stored once, and are tied when they come back."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Placed] = {}
+        self._known: dict[Any, str] = {}
+
+    def store(self, path: str, tensor: torch.Tensor) -> str:
+        key: Any = id(tensor)
+        placed = place(path, tensor)
+        local = placed.local
+        if local.numel() > 0 and local.device.type != "meta":
+            key = (local.data_ptr(), local.device, local.dtype, local.shape, local.stride())
+        if (known := self._known.get(key)) is not None:
+            return known
+        name, count = path, 1
+        while name in self.tensors:
+            count += 1
+            name = f"{path}~{count}"
+        if name != path:
+            placed = placed._replace(piece=placed.piece._replace(name=name))
+        self.tensors[name] = placed
+        self._known[key] = name
+        return name
+
+
+def collect(parts: Mapping[str, Part], rank: int) -> Collected:
+    names = _Names()
+    coded: dict[str, Any] = {}
+    for name, part in parts.items():
+        path = f"rank-{rank:05}.{name}" if part.per_rank else name
+        coded[name] = tagged.encode(part.state(), path, names.store)
+    return Collected({"version": DOCUMENT_VERSION, "parts": coded}, names.tensors)
+
+
+def to_bytes(document: dict[str, Any], capacity: int) -> torch.Tensor:
+    """Padded with spaces, which JSON does not mind: so that the layout stays while numbers grow."""
+    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+    while capacity < len(text):
+        capacity *= 2
+    return torch.frombuffer(bytearray(text.ljust(capacity)), dtype=torch.uint8)
+
+
+def document_piece(rank: int, capacity: int) -> Piece:
+    return Piece(document_name(rank), "U8", (capacity,), (0,))
+
+
+def owners(pieces: Mapping[str, Placed], ranks: int) -> dict[str, int]:
+    """Who writes what all ranks have: shared out evenly, by the same rule on each of them."""
+    load = [0] * ranks
+    owner: dict[str, int] = {}
+    shared = [(p.local.numel() * p.local.element_size(), n) for n, p in pieces.items()]
+    for size, name in sorted(shared, key=lambda item: (-item[0], item[1])):
+        least = load.index(min(load))
+        owner[name] = least
+        load[least] += size
+    return owner

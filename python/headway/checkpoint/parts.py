@@ -1,0 +1,192 @@
+"""What a checkpoint is made of: the model, the optimizer, whatever has a `state_dict()`, the random
+number generators, values of the script's own. Each gives its state as JSON with tensors in it
+(tagged.py), and takes it back."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import torch
+
+from headway.checkpoint.errors import CheckpointError
+
+
+class Part(Protocol):
+    per_rank: bool  # every rank has its own
+
+    def state(self) -> Any: ...
+    def load(self, state: Any) -> None: ...
+
+
+def unwrap(model: torch.nn.Module) -> torch.nn.Module:
+    """The script's own module inside DDP's and torch.compile's: names without their prefixes."""
+    while True:
+        inner = getattr(model, "_orig_mod", None)
+        if inner is None and type(model).__name__ == "DistributedDataParallel":
+            inner = model.module
+        if not isinstance(inner, torch.nn.Module):
+            return model
+        model = inner
+
+
+class ModelPart:
+    """Tensors are copied into the module's own, or put in their place (restore.py)."""
+
+    per_rank = False
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.given = model
+        self.model = unwrap(model)
+
+    def state(self) -> dict[str, Any]:
+        return dict(self.model.state_dict(keep_vars=True))
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Tensors are there already; what is left is state that modules define themselves."""
+        own = self.model.state_dict(keep_vars=True)
+        extra = {
+            key: value
+            for key, value in state.items()
+            if key in own and not isinstance(own[key], torch.Tensor)
+        }
+        if extra:
+            self.model.load_state_dict(extra, strict=False)
+
+
+class OptimizerPart:
+    """By the parameters' names, so that neither their order nor the number of ranks matters."""
+
+    per_rank = False
+
+    def __init__(self, optimizer: torch.optim.Optimizer, model: torch.nn.Module | None) -> None:
+        self.optimizer = optimizer
+        self.model = unwrap(model) if model is not None else None
+
+    def names(self) -> dict[torch.Tensor, str]:
+        names: dict[torch.Tensor, str] = {}
+        if self.model is not None:
+            for name, parameter in self.model.named_parameters():
+                names[parameter] = name
+        for g, group in enumerate(self.optimizer.param_groups):
+            for i, parameter in enumerate(group["params"]):
+                names.setdefault(parameter, f"#{g}.{i}")
+        return names
+
+    def state(self) -> dict[str, Any]:
+        names = self.names()
+        groups = [
+            {**group, "params": [names[p] for p in group["params"]]}
+            for group in self.optimizer.param_groups
+        ]
+        state = {names[p]: dict(s) for p, s in self.optimizer.state.items() if p in names}
+        return {"param_groups": groups, "state": state}
+
+    def like(self, name: str) -> torch.Tensor | None:
+        """The parameter whose state is stored under this name."""
+        fqn = name.removeprefix("optimizer.state.").rpartition(".")[0]
+        found = (parameter for parameter, own in self.names().items() if own == fqn)
+        return next(found, None) if name.startswith("optimizer.state.") else None
+
+    def load(self, saved: dict[str, Any]) -> None:
+        # As Optimizer.load_state_dict, without its copies of everything.
+        parameters = {name: parameter for parameter, name in self.names().items()}
+        groups = self.optimizer.param_groups
+        if len(groups) != len(saved["param_groups"]):
+            count = len(saved["param_groups"])
+            raise CheckpointError(f"optimizer: {len(groups)} parameter groups, saved were {count}")
+        missing = [name for name in saved["state"] if name not in parameters]
+        if missing:
+            raise CheckpointError(
+                f"optimizer: state was saved for {missing[0]}, which is not among its parameters"
+            )
+        for group, old in zip(groups, saved["param_groups"], strict=True):
+            group.update({key: value for key, value in old.items() if key != "params"})
+        self.optimizer.state.clear()
+        for name, state in saved["state"].items():
+            self.optimizer.state[parameters[name]] = state
+
+
+class StatefulPart:
+    """Anything with state_dict() and load_state_dict()."""
+
+    def __init__(self, name: str, thing: Any, per_rank: bool = False) -> None:
+        if not callable(getattr(thing, "state_dict", None)) or not callable(
+            getattr(thing, "load_state_dict", None)
+        ):
+            raise CheckpointError(
+                f"{name}: a {type(thing).__name__} has no state_dict() and load_state_dict()"
+            )
+        self.thing = thing
+        self.per_rank = per_rank
+
+    def state(self) -> Any:
+        return self.thing.state_dict()
+
+    def load(self, state: Any) -> None:
+        self.thing.load_state_dict(state)
+
+
+class ValuesPart:
+    """A dictionary of the script's own, saved and restored in place."""
+
+    per_rank = False
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def state(self) -> dict[str, Any]:
+        return dict(self.values)
+
+    def load(self, state: dict[str, Any]) -> None:
+        self.values.clear()
+        self.values.update(state)
+
+
+class RngPart:
+    """Every generator that torch, numpy and Python keep for the whole process."""
+
+    per_rank = True
+
+    def state(self) -> dict[str, Any]:
+        version, words, gauss = random.getstate()
+        state: dict[str, Any] = {
+            "python": [version, torch.tensor(words, dtype=torch.int64), gauss],
+            "torch": torch.get_rng_state(),
+        }
+        for name, module in _device_modules():
+            state[name] = list(module.get_rng_state_all())
+        if (numpy := sys.modules.get("numpy")) is not None:
+            state["numpy"] = numpy.random.get_state(legacy=False)
+        return state
+
+    def load(self, state: dict[str, Any]) -> None:
+        version, words, gauss = state["python"]
+        random.setstate((version, tuple(words.tolist()), gauss))
+        torch.set_rng_state(state["torch"].clone())
+        for name, module in _device_modules():
+            if name in state:
+                module.set_rng_state_all([one.cpu().clone() for one in state[name]])
+        if "numpy" in state and (numpy := sys.modules.get("numpy")) is not None:
+            numpy.random.set_state(state["numpy"])
+
+
+def _device_modules() -> Iterator[tuple[str, Any]]:
+    """Accelerators that this process uses: a question must not start one."""
+    for name in ("cuda", "xpu", "mps"):
+        module = getattr(torch, name, None)
+        initialized: Callable[[], bool] | None = getattr(module, "is_initialized", None)
+        if initialized is not None and initialized() and hasattr(module, "get_rng_state_all"):
+            yield name, module
+
+
+def is_plain_optimizer(thing: Any) -> bool:
+    """Whose state torch.optim.Optimizer keeps, and nobody else."""
+    kind = type(thing)
+    return (
+        isinstance(thing, torch.optim.Optimizer)
+        and kind.state_dict is torch.optim.Optimizer.state_dict
+        and kind.load_state_dict is torch.optim.Optimizer.load_state_dict
+    )

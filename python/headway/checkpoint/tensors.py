@@ -1,0 +1,95 @@
+"""Tensors as the engine wants them: type, shape, address; and back from memory."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from headway.checkpoint.errors import CheckpointError
+
+DTYPES: dict[torch.dtype, str] = {
+    torch.bool: "BOOL",
+    torch.uint8: "U8",
+    torch.int8: "I8",
+    torch.float8_e4m3fn: "F8_E4M3",
+    torch.float8_e5m2: "F8_E5M2",
+    torch.int16: "I16",
+    torch.uint16: "U16",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int32: "I32",
+    torch.uint32: "U32",
+    torch.float32: "F32",
+    torch.int64: "I64",
+    torch.uint64: "U64",
+    torch.float64: "F64",
+}
+TORCH_DTYPES = {name: dtype for dtype, name in DTYPES.items()}
+
+
+class Piece(NamedTuple):
+    """What this rank has of a tensor. A whole one has offsets of zero."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+
+class Placed(NamedTuple):
+    """A tensor of this rank's, and its place in the whole."""
+
+    piece: Piece
+    local: torch.Tensor  # its memory
+    replicated: bool  # other ranks have the same
+    first: bool  # of those that have the same this rank is the first
+
+
+def _is_dtensor(tensor: torch.Tensor) -> bool:
+    return type(tensor).__name__ == "DTensor" and hasattr(tensor, "device_mesh")
+
+
+def place(name: str, tensor: torch.Tensor) -> Placed:
+    """Raises for what cannot be stored."""
+    if tensor.layout != torch.strided:
+        raise CheckpointError(f"{name}: a tensor of layout {tensor.layout} cannot be saved")
+    if tensor.dtype not in DTYPES:
+        raise CheckpointError(f"{name}: a tensor of type {tensor.dtype} cannot be saved")
+    if _is_dtensor(tensor):
+        return _place_dtensor(name, tensor)
+    local = tensor.detach()
+    piece = Piece(name, DTYPES[local.dtype], tuple(local.shape), (0,) * local.dim())
+    return Placed(piece, local, True, True)
+
+
+def _place_dtensor(name: str, tensor: Any) -> Placed:
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    mesh, placements = tensor.device_mesh, tensor.placements
+    if any(not (p.is_shard() or p.is_replicate()) for p in placements):
+        raise CheckpointError(f"{name}: a tensor with pending reductions cannot be saved")
+    shape, offsets = compute_local_shape_and_global_offset(tensor.shape, mesh, placements)
+    local = tensor.to_local().detach()
+    coordinate = mesh.get_coordinate() or [0] * mesh.ndim
+    first = all(at == 0 for at, p in zip(coordinate, placements, strict=True) if p.is_replicate())
+    piece = Piece(name, DTYPES[local.dtype], tuple(shape), tuple(offsets))
+    return Placed(piece, local, False, first)
+
+
+def address_of(tensor: torch.Tensor) -> int:
+    """Where the engine can copy it from; 0 where torch has to: other devices, other orders."""
+    if tensor.device.type != "cpu" or not tensor.is_contiguous() or tensor.is_conj():
+        return 0
+    return tensor.data_ptr()
+
+
+def view(memory: Any, piece: Piece, begin: int) -> torch.Tensor:
+    """A tensor that is this piece of a slot's memory, with a storage of exactly its size."""
+    dtype = TORCH_DTYPES[piece.dtype]
+    count = 1
+    for size in piece.shape:
+        count *= size
+    if count == 0:
+        return torch.empty(piece.shape, dtype=dtype)
+    return torch.frombuffer(memory, dtype=dtype, count=count, offset=begin).view(piece.shape)

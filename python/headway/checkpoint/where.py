@@ -1,0 +1,84 @@
+"""Which replica is this job's: its folder in shared memory, its holder, and this attempt."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import time
+from typing import Any, NamedTuple
+
+from headway._recorder import core
+from headway.checkpoint import agree
+from headway.checkpoint.errors import CheckpointError
+
+SHARED_MEMORY = "/dev/shm"
+THREADS_MAX = 4
+
+
+class Place(NamedTuple):
+    folder: str  # of the replica
+    command: list[str]  # that starts its holder; empty: the agent does
+    job: str
+    attempt: int
+    rank: int
+    world_size: int
+    local_world_size: int
+
+
+def _number(key: str, default: int) -> int:
+    try:
+        return int(os.environ.get(key, default))
+    except ValueError:
+        return default
+
+
+def headway_binary() -> str:
+    beside = os.path.join(os.path.dirname(sys.executable), "headway")
+    found = os.environ.get("HEADWAY_BIN") or shutil.which("headway")
+    found = found or (beside if os.access(beside, os.X_OK) else None)
+    if found is None:
+        raise CheckpointError(
+            "checkpointer: the `headway` program is not on PATH; set HEADWAY_BIN to it"
+        )
+    return found
+
+
+def find_place(checkpoints: str) -> Place:
+    rank, ranks = _number("RANK", 0), max(1, _number("WORLD_SIZE", 1))
+    local_ranks = max(1, min(ranks, _number("LOCAL_WORLD_SIZE", ranks)))
+    job = os.environ.get("HEADWAY_JOB") or os.path.basename(checkpoints.rstrip("/")) or "job"
+    if (given := os.environ.get("HEADWAY_REPLICA")) is not None:
+        attempt = _number("HEADWAY_ATTEMPT", 1)
+        return Place(given, [], job, attempt, rank, ranks, local_ranks)
+    # Without an agent: whoever saves into this folder goes on from its replica.
+    digest = hashlib.blake2b(os.path.realpath(checkpoints).encode(), digest_size=8).hexdigest()
+    root = os.environ.get("HEADWAY_REPLICA_DIR") or f"{SHARED_MEMORY}/headway-{os.getuid()}"
+    folder = os.path.join(root, digest)
+    attempt = agree.broadcast(time.time_ns() // 1_000_000)
+    command = [headway_binary(), "ckpt", "hold", folder]
+    return Place(folder, command, job, attempt, rank, ranks, local_ranks)
+
+
+def threads(local_world_size: int) -> int:
+    """The trainer waits meanwhile, so its cores are free; more than a few do not copy faster."""
+    cores = len(os.sched_getaffinity(0)) // local_world_size
+    return max(1, min(THREADS_MAX, cores))
+
+
+def make_trainer(place: Place, checkpoints: str) -> Any:
+    from headway import _replica
+
+    return _replica.Trainer(
+        folder=place.folder,
+        checkpoints=os.path.abspath(checkpoints),
+        job=place.job,
+        attempt=place.attempt,
+        rank=place.rank,
+        world_size=place.world_size,
+        local_world_size=place.local_world_size,
+        command=place.command,
+        threads=threads(place.local_world_size),
+        record=getattr(core, "hw_checkpoint", None) if core.active() else None,
+    )

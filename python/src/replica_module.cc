@@ -1,0 +1,10 @@
+#include "replica_module.h"
+
+NB_MODULE(_replica, module) {
+  using namespace headway::python;
+  nanobind::set_leak_warnings(false);  // adopted tensors live as long as the process
+  nanobind::exception<CheckpointError>(module, "CheckpointError", PyExc_RuntimeError);
+  add_slot(module);
+  add_reader(module);
+  add_trainer(module);
+}

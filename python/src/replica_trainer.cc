@@ -1,0 +1,182 @@
+// replica::Trainer for Python. Whatever copies or waits does so without the interpreter's lock.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "headway/headway.h"
+#include "replica/trainer.h"
+#include "replica_module.h"
+
+namespace headway::python {
+namespace {
+
+namespace nb = nanobind;
+using replica::Message;
+using replica::Slot;
+using replica::Whole;
+
+using PieceTuple = std::tuple<std::string, std::string, std::vector<std::uint64_t>,
+                              std::vector<std::uint64_t>, bool>;
+using RecordCheckpoint = void (*)(std::int64_t step, std::int64_t data, int state);
+
+constexpr std::size_t kNewsMax = 256;
+constexpr std::size_t kPositionsMax = 64;
+
+std::int64_t to_ns(double seconds) {
+  return static_cast<std::int64_t>(seconds * 1e9);
+}
+
+// News come on the link's thread: kept until Python asks, and recorded at once.
+class News {
+ public:
+  explicit News(RecordCheckpoint record) : record_(record) {}
+
+  void expect(std::uint64_t step, std::int64_t data) {
+    const std::lock_guard lock(mutex_);
+    positions_[step] = data;
+    if (positions_.size() > kPositionsMax) positions_.erase(positions_.begin());
+  }
+  void take(const Message& message) {
+    const std::lock_guard lock(mutex_);
+    if (message.say == replica::Say::durable && record_ != nullptr) {
+      const auto data = positions_.find(message.step);
+      record_(static_cast<std::int64_t>(message.step),
+              data != positions_.end() ? data->second : HW_NO_DATA, HW_CHECKPOINT_DURABLE);
+    }
+    if (news_.size() == kNewsMax) news_.pop_front();
+    news_.push_back(message);
+  }
+  std::deque<Message> give() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(news_, {});
+  }
+
+ private:
+  const RecordCheckpoint record_;
+  std::mutex mutex_;
+  std::deque<Message> news_;
+  std::map<std::uint64_t, std::int64_t> positions_;
+};
+
+class PyTrainer {
+ public:
+  PyTrainer(replica::LinkOptions options, unsigned threads, RecordCheckpoint record)
+      : news_(record), trainer_(with_news(std::move(options)), threads) {}
+
+  // Begin and end in the image of every piece.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> plan(const std::vector<PieceTuple>& given,
+                                                            std::uint32_t slots) {
+    std::vector<replica::ImagePiece> pieces;
+    for (const auto& [name, dtype, shape, offsets, own] : given) {
+      const auto type = checkpoint::dtype_of(dtype);
+      if (!type) throw CheckpointError(name + ": a tensor of type " + dtype + " cannot be saved");
+      pieces.push_back({{name, *type, shape, offsets}, own});
+    }
+    raise_if_bad(trainer_.plan(pieces, slots));
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+    for (const auto& place : trainer_.stage()->plan().places) {
+      places.emplace_back(place.begin, place.end);
+    }
+    return places;
+  }
+  void fill(const std::shared_ptr<Slot>& slot, std::uint64_t step, std::int64_t data,
+            std::int64_t time_ns, bool persist, const std::vector<std::uintptr_t>& addresses) {
+    std::vector<const std::byte*> sources;
+    for (const std::uintptr_t address : addresses) {
+      sources.push_back(reinterpret_cast<const std::byte*>(address));
+    }
+    news_.expect(step, data);
+    const nb::gil_scoped_release release;
+    trainer_.fill(slot, {step, data, time_ns, persist}, sources);
+  }
+  nb::list news() {
+    nb::list news;
+    for (const Message& message : news_.give()) {
+      news.append(nb::make_tuple(message.say == replica::Say::durable ? "durable" : "failed",
+                                 message.step, message.text,
+                                 static_cast<double>(message.nanoseconds) / 1e9));
+    }
+    return news;
+  }
+  replica::Trainer& trainer() { return trainer_; }
+
+ private:
+  replica::LinkOptions with_news(replica::LinkOptions options) {
+    options.on_news = [this](const Message& message) { news_.take(message); };
+    return options;
+  }
+
+  News news_;
+  replica::Trainer trainer_;
+};
+
+}  // namespace
+
+void add_trainer(nb::module_& module) {
+  nb::class_<PyTrainer>(module, "Trainer")
+      .def(
+          "__init__",
+          [](PyTrainer* self, const std::string& folder, const std::string& checkpoints,
+             const std::string& job, std::uint64_t attempt, std::uint32_t rank,
+             std::uint32_t world_size, std::uint32_t local_world_size,
+             const std::vector<std::string>& command, unsigned threads, nb::object record) {
+            replica::LinkOptions options;
+            options.folder = folder;
+            options.command = command;
+            Message& hello = options.hello;
+            hello.folder = checkpoints;
+            hello.job = job;
+            hello.attempt = attempt;
+            hello.rank = rank;
+            hello.world_size = world_size;
+            hello.local_world_size = local_world_size;
+            void* function = record.is_none()
+                                 ? nullptr
+                                 : PyCapsule_GetPointer(record.ptr(), "headway.hw_checkpoint");
+            if (PyErr_Occurred() != nullptr) throw nb::python_error();
+            new (self) PyTrainer(std::move(options), threads,
+                                 reinterpret_cast<RecordCheckpoint>(function));
+          },
+          nb::kw_only(), nb::arg("folder"), nb::arg("checkpoints"), nb::arg("job"),
+          nb::arg("attempt"), nb::arg("rank"), nb::arg("world_size"), nb::arg("local_world_size"),
+          nb::arg("command"), nb::arg("threads"), nb::arg("record").none())
+      .def("plan", &PyTrainer::plan, nb::arg("pieces"), nb::arg("slots"))
+      .def(
+          "begin",
+          [](PyTrainer& self, double wait_s) { return self.trainer().begin(to_ns(wait_s)); },
+          nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
+      .def("fill", &PyTrainer::fill, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
+           nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
+      .def("refusal", [](PyTrainer& self) { return self.trainer().refusal(); })
+      .def("news", &PyTrainer::news)
+      .def(
+          "left_behind",
+          [](PyTrainer& self, double wait_s) { return self.trainer().left_behind(to_ns(wait_s)); },
+          nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
+      .def("free_live", [](PyTrainer& self) { self.trainer().free_live(); })
+      .def("verify",
+           [](PyTrainer& self, const Whole& whole) {
+             base::Status status;
+             {
+               const nb::gil_scoped_release release;
+               status = self.trainer().verify(whole);
+             }
+             raise_if_bad(status);
+           })
+      .def(
+          "adopt",
+          [](PyTrainer& self, const Whole& whole, bool spare) {
+            return self.trainer().adopt(whole, spare);
+          },
+          nb::arg("whole"), nb::arg("spare"), nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace headway::python

@@ -1,0 +1,78 @@
+// headway ckpt hold: keeps the replicas of this machine's trainers where `headway run` does not.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/duration.h"
+#include "base/file.h"
+#include "cli/ckpt.h"
+#include "cli/verb.h"
+#include "replica/holder.h"
+
+namespace headway::cli {
+namespace {
+
+using base::Status;
+
+constexpr std::int64_t kLongestS = 7 * 24 * 3600;
+
+struct HoldOptions {
+  std::string folder;
+  std::string orphan = "10s";
+  std::string linger = "10m";
+};
+
+// The signals that ask for an end, as a descriptor. SIGHUP does not: the terminal may go.
+base::UniqueFd stop_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGHUP, SIG_IGN);
+  return base::UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Status hold(const HoldOptions& given) {
+  replica::HolderOptions options;
+  options.folder = given.folder;
+  const auto orphan = base::parse_time_option("--orphan", given.orphan, 0, kLongestS);
+  const auto linger = base::parse_time_option("--linger", given.linger, 0, kLongestS);
+  if (!orphan.ok()) return orphan.status();
+  if (!linger.ok()) return linger.status();
+  options.orphan_ns = orphan.value();
+  options.linger_ns = linger.value();
+  options.note = [](const std::string& text) { fmt::print(stderr, "headway: {}\n", text); };
+  const base::UniqueFd stop = stop_signals();  // before any thread: they inherit the mask
+  auto holder = replica::Holder::open(std::move(options));
+  if (!holder.ok()) return holder.status();
+  return (*holder)->run(stop.get());
+}
+
+}  // namespace
+
+void add_ckpt_hold(CLI::App& ckpt, int& exit_code) {
+  auto* verb = ckpt.add_subcommand(
+      "hold", "Keep the replicas of this machine's trainers, where `headway run` does not");
+  auto given = std::make_shared<HoldOptions>();
+  verb->add_option("FOLDER", given->folder, "Where they lie: a folder in shared memory")
+      ->required();
+  verb->add_option("--orphan", given->orphan,
+                   "With no trainer for so long, the newest step is written to disk (10s)");
+  verb->add_option("--linger", given->linger,
+                   "With no trainer for so long, the memory is given back (10m)");
+  verb->footer(
+      "hw.checkpointer() starts it by itself; there is rarely a reason to.\n"
+      "\n"
+      "Example:\n"
+      "  headway ckpt hold /dev/shm/headway-1000/myjob --linger 1h");
+  verb->callback([given, &exit_code] {
+    const Status status = hold(*given);
+    exit_code = status.ok() ? kExitOk : fail_cleanly(status);
+  });
+}
+
+}  // namespace headway::cli
