@@ -149,6 +149,7 @@ void add_trainer(nb::module_& module) {
           nb::arg("attempt"), nb::arg("rank"), nb::arg("world_size"), nb::arg("local_world_size"),
           nb::arg("command"), nb::arg("threads"), nb::arg("record").none())
       .def("plan", &PyTrainer::plan, nb::arg("pieces"), nb::arg("slots"))
+      .def("can_begin", [](PyTrainer& self) { return self.trainer().can_begin(); })
       .def(
           "begin",
           [](PyTrainer& self, double wait_s) { return self.trainer().begin(to_ns(wait_s)); },

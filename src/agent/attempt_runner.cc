@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 
@@ -30,6 +32,15 @@ bool has_terminal() {
 std::string board_path(const std::string& attempt_dir, const std::string& node) {
   if (node.empty()) return attempt_dir + "/board";
   return fmt::format("{}/board-{}", attempt_dir, base::sanitize_job_name(node));
+}
+
+// A program that crashes by its own doing may have written into what it shares with others.
+bool may_have_damaged_memory(const std::vector<EndedRank>& ends) {
+  return std::any_of(ends.begin(), ends.end(), [](const EndedRank& ended) {
+    const int signal = ended.end.signal;
+    return signal == SIGSEGV || signal == SIGBUS || signal == SIGABRT || signal == SIGILL ||
+           signal == SIGFPE;
+  });
 }
 
 }  // namespace
@@ -80,6 +91,7 @@ Status AttemptRunner::open_folder() {
     console_.note(fmt::format("ended {} process{} that an earlier agent of this job had left", left,
                               left == 1 ? "" : "es"));
   }
+  if (has_ranks()) open_replica();
   anchor_clock();
   hook_ = find_hook(own_binary(), environment_);
   if (hook_.empty()) {
@@ -183,7 +195,22 @@ SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) 
   if (attempt.board.valid()) {
     plan.environment.insert_or_assign("HEADWAY_BOARD", board_path(attempt.dir, node_name()));
   }
+  if (!replica_.folder().empty()) {
+    plan.environment.insert_or_assign("HEADWAY_REPLICA", replica_.folder());
+    plan.environment.insert_or_assign("HEADWAY_REPLICA_TRUSTED", memory_suspect_ ? "0" : "1");
+  }
   return plan;
+}
+
+// Without one a checkpointer of the ranks starts a holder of its own.
+void AttemptRunner::open_replica() {
+  const std::string* given = find_variable(environment_, "HEADWAY_REPLICA_DIR");
+  const std::string root = given != nullptr && !given->empty() ? *given : "/dev/shm";
+  const std::string identity = fmt::format("{}\n{}", folder_->root(), node_name());
+  const Status status = replica_.open(replica_folder(root, folder_->job(), identity), [this] {
+    console_.note("waiting for the last run's state to be written");
+  });
+  if (!status.ok()) console_.warn(status.message() + "; going on without a replica");
 }
 
 void AttemptRunner::warm_up() {
@@ -225,6 +252,7 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
   plan.companion = agreed != nullptr ? agreed->companion : nullptr;
   plan.hang = options_.hang;
   if (attempt.board.valid()) plan.board = &attempt.board;
+  if (!replica_.folder().empty()) plan.replica = &replica_;
   if (attempt.measurement && has_ranks()) plan.progress = &progress_;
   plan.started = [this] { aftermath_.when_idle(); };
   if (attempt.measurement && !hook_.empty()) {
@@ -237,6 +265,7 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
   Result<AttemptResult> result =
       Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
   if (plan.companion != nullptr) plan.companion->use_board(nullptr);
+  if (result.ok()) memory_suspect_ = may_have_damaged_memory(result->outcome.ends);
   if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
     take_slurm_times(0);
     if (slurm_times_known_) write_allocation(journal_, *slurm_, began_ns_);
@@ -259,6 +288,7 @@ void AttemptRunner::close_journal(bool job_ends) {
 void AttemptRunner::end(bool failed, int orderly_restarts) {
   aftermath_.when_idle();
   sweep_.kill_descendants(true);
+  replica_.finish([this] { console_.note("writing the last state that was staged"); });
   if (!folder_) return;
   const std::uint64_t attempts = node_ ? static_cast<std::uint64_t>(attempts_)
                                        : attempt_.launch - folder_->first_attempt().launch + 1;

@@ -17,6 +17,7 @@
 #include "agent/kubernetes.h"
 #include "agent/leftovers.h"
 #include "agent/rank_progress.h"
+#include "agent/replica_keeper.h"
 #include "agent/signals.h"
 #include "agent/slurm_scheduler.h"
 #include "agent/supervisor.h"
@@ -69,6 +70,7 @@ class AttemptRunner {
 
  private:
   base::Status open_folder();
+  void open_replica();
   void anchor_clock();
   AttemptContext open_attempt(int restarts, const NodeAttempt* agreed);
   void follow_launcher();
@@ -97,6 +99,8 @@ class AttemptRunner {
   WarmStart warm_;
   Aftermath aftermath_;
   RankProgress progress_;
+  ReplicaKeeper replica_;
+  bool memory_suspect_ = false;  // a rank died in a way that may have written anywhere
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured
   AttemptId attempt_;                // whose journal is open

@@ -9,9 +9,10 @@ namespace headway::agent {
 namespace {
 
 // Left over from a run around this one; they would name the wrong job.
-constexpr std::string_view kInherited[] = {"HEADWAY_DIR",      "HEADWAY_JOB",    "HEADWAY_ATTEMPT",
-                                           "HEADWAY_ANCHOR",   "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID",
-                                           "HEADWAY_RESTARTS", "HEADWAY_RUN",    "HEADWAY_BOARD"};
+constexpr std::string_view kInherited[] = {
+    "HEADWAY_DIR",    "HEADWAY_JOB",      "HEADWAY_ATTEMPT",        "HEADWAY_ANCHOR",
+    "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID", "HEADWAY_RESTARTS",       "HEADWAY_RUN",
+    "HEADWAY_BOARD",  "HEADWAY_REPLICA",  "HEADWAY_REPLICA_TRUSTED"};
 
 constexpr std::string_view kFlightRecorder[] = {"TORCH_FR_DUMP_TEMP_FILE",
                                                 "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
@@ -31,6 +32,7 @@ constexpr std::string_view kIdentity[] = {"RANK",
                                           "TORCHELASTIC_ERROR_FILE",
                                           "HEADWAY_ATTEMPT",
                                           "HEADWAY_BOARD",
+                                          "HEADWAY_REPLICA_TRUSTED",
                                           "HEADWAY_RANK_PID",
                                           "HEADWAY_RESTARTS"};
 

@@ -28,7 +28,7 @@ RankEnd end_of(const siginfo_t& info) {
 }  // namespace
 
 Supervisor::Supervisor(const AttemptPlan& plan, Signals& signals, Console& console,
-                       AgentJournal& journal, Guard& guard, const Sweep& sweep)
+                       AgentJournal& journal, Guard& guard, Sweep& sweep)
     : plan_(plan),
       signals_(signals),
       console_(console),
@@ -69,6 +69,7 @@ base::Result<AttemptResult> Supervisor::run() {
       return result();
     }
   }
+  watch_replica();
   start_status_ = start();
   while (start_status_.ok() && !policy_.done()) serve_once();
   guard_.fence_at({});
@@ -150,6 +151,9 @@ void Supervisor::serve_once() {
         break;
       case Watch::server:
         serve_server();
+        break;
+      case Watch::replica:
+        start_replica_holder();
         break;
       case Watch::companion:
       case Watch::sink:
@@ -277,11 +281,27 @@ void Supervisor::reap_adopted() {
       ::waitpid(info.si_pid, nullptr, 0);
       guard_.on_reaped(info.si_pid);
       if (plan_.server != nullptr) plan_.server->on_reaped(info.si_pid);
+      if (plan_.replica != nullptr && plan_.replica->on_reaped(info.si_pid)) {
+        sweep_.unspare(info.si_pid);
+        watch_replica();
+      }
       continue;
     }
     if (it->child.pidfd.valid()) return;  // its own event is under way, in its right place
     on_rank_ready(static_cast<int>(it - ranks_.begin()));
   }
+}
+
+// A rank that asks for a holder finds the socket; whoever has to answer is started then.
+void Supervisor::watch_replica() {
+  if (plan_.replica == nullptr || replica_watched_ || plan_.replica->fd() < 0) return;
+  replica_watched_ = watch(plan_.replica->fd(), EPOLLIN, Watch::replica, 0);
+}
+
+void Supervisor::start_replica_holder() {
+  unwatch(plan_.replica->fd());
+  replica_watched_ = false;
+  if (const pid_t pid = plan_.replica->start_holder(); pid != 0) sweep_.spare(pid);
 }
 
 }  // namespace headway::agent

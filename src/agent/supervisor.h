@@ -18,6 +18,7 @@
 #include "agent/line_cutter.h"
 #include "agent/policy.h"
 #include "agent/rank_progress.h"
+#include "agent/replica_keeper.h"
 #include "agent/scheduler.h"
 #include "agent/signals.h"
 #include "agent/spawn.h"
@@ -44,6 +45,7 @@ struct AttemptPlan {
   int first_rank = 0;                 // of the job, on this machine
   Companion* companion = nullptr;     // null: this machine is all there is
   RankProgress* progress = nullptr;   // null: nothing is known of the ranks' steps
+  ReplicaKeeper* replica = nullptr;   // null: none is kept
   record::Board* board = nullptr;     // on which ranks ask whether to stop; null: none
   HangLimit hang;
 };
@@ -57,7 +59,7 @@ struct AttemptResult {
 class Supervisor {
  public:
   Supervisor(const AttemptPlan& plan, Signals& signals, Console& console, AgentJournal& journal,
-             Guard& guard, const Sweep& sweep);
+             Guard& guard, Sweep& sweep);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -73,7 +75,8 @@ class Supervisor {
     rank_err,
     sink,
     server,
-    companion
+    companion,
+    replica
   };
   struct Stream {
     base::UniqueFd fd;
@@ -126,6 +129,8 @@ class Supervisor {
   void follow_last_step();
   void pass_stop_to_terminal();
   void reap_adopted();
+  void watch_replica();
+  void start_replica_holder();
   void read_stream(Rank& rank, Stream& stream, bool until_empty);
   void close_stream(Stream& stream);
   void update_flow();
@@ -141,7 +146,7 @@ class Supervisor {
   Console& console_;
   AgentJournal& journal_;
   Guard& guard_;
-  const Sweep& sweep_;
+  Sweep& sweep_;
   AttemptPolicy policy_;
   HangWatch hang_watch_;
   std::int64_t next_look_ns_ = 0;
@@ -153,6 +158,7 @@ class Supervisor {
   bool err_watched_ = false;
   bool failure_recorded_ = false;
   bool server_watched_ = false;
+  bool replica_watched_ = false;
   bool start_noted_ = false;
   bool stop_agreed_ = false;
   bool notice_recorded_ = false;

@@ -1,4 +1,5 @@
 // headway ckpt hold: keeps the replicas of this machine's trainers where `headway run` does not.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -23,6 +24,9 @@ struct HoldOptions {
   std::string folder;
   std::string orphan = "10s";
   std::string linger = "10m";
+  // The agent's: its socket, and a pipe that ends with it.
+  int listener_fd = -1;
+  int until_fd = -1;
 };
 
 // The signals that ask for an end, as a descriptor. SIGHUP does not: the terminal may go.
@@ -45,11 +49,20 @@ Status hold(const HoldOptions& given) {
   if (!linger.ok()) return linger.status();
   options.orphan_ns = orphan.value();
   options.linger_ns = linger.value();
+  if (given.until_fd >= 0) {
+    options.orphan_ns = -1;
+    options.linger_ns = -1;
+    ::fcntl(given.until_fd, F_SETFD, FD_CLOEXEC);
+  }
+  if (given.listener_fd >= 0) {
+    ::fcntl(given.listener_fd, F_SETFD, FD_CLOEXEC);
+    options.listener.reset(given.listener_fd);
+  }
   options.note = [](const std::string& text) { fmt::print(stderr, "headway: {}\n", text); };
   const base::UniqueFd stop = stop_signals();  // before any thread: they inherit the mask
   auto holder = replica::Holder::open(std::move(options));
   if (!holder.ok()) return holder.status();
-  return (*holder)->run(stop.get());
+  return (*holder)->run(given.until_fd >= 0 ? given.until_fd : stop.get());
 }
 
 }  // namespace
@@ -64,6 +77,8 @@ void add_ckpt_hold(CLI::App& ckpt, int& exit_code) {
                    "With no trainer for so long, the newest step is written to disk (10s)");
   verb->add_option("--linger", given->linger,
                    "With no trainer for so long, the memory is given back (10m)");
+  verb->add_option("--listener-fd", given->listener_fd)->group("");
+  verb->add_option("--until-fd", given->until_fd)->group("");
   verb->footer(
       "hw.checkpointer() starts it by itself; there is rarely a reason to.\n"
       "\n"

@@ -1,5 +1,7 @@
 #include "replica/choose.h"
 
+#include <algorithm>
+
 namespace headway::replica {
 namespace {
 
@@ -34,6 +36,32 @@ std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks) 
   auto choices = whole_ones(held, ranks, false);
   if (choices.empty()) return std::nullopt;
   return std::move(choices.rbegin()->second);
+}
+
+std::vector<std::shared_ptr<Slot>> lost_causes(const HeldByRank& held, std::uint32_t ranks,
+                                               std::uint64_t newest) {
+  const auto whole = whole_ones(held, ranks, false);
+  const auto passed = [&held](const Key& key) {
+    return std::any_of(held.begin(), held.end(), [&key](const auto& entry) {
+      bool has = false;
+      bool beyond = false;
+      for (const Held& one : entry.second) {
+        const Key other{one.facts.attempt, one.facts.step};
+        has = has || other == key;
+        beyond = beyond || (other.first == key.first && other.second > key.second);
+      }
+      return beyond && !has;
+    });
+  };
+  std::vector<std::shared_ptr<Slot>> lost;
+  for (const auto& [rank, slots] : held) {
+    for (const Held& one : slots) {
+      const Key key{one.facts.attempt, one.facts.step};
+      if (!one.pinned || whole.contains(key)) continue;
+      if (key.first < newest || passed(key)) lost.push_back(one.slot);
+    }
+  }
+  return lost;
 }
 
 }  // namespace headway::replica

@@ -31,4 +31,10 @@ struct Choice {
 // The newest that they all have, pinned or not.
 [[nodiscard]] std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks);
 
+// Pinned ones that will never be whole: another rank is beyond that step and does not have it, or
+// the attempt is over (`newest` runs).
+[[nodiscard]] std::vector<std::shared_ptr<Slot>> lost_causes(const HeldByRank& held,
+                                                             std::uint32_t ranks,
+                                                             std::uint64_t newest);
+
 }  // namespace headway::replica

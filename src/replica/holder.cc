@@ -109,6 +109,7 @@ Status Holder::run(int stop) {
   if (!last_.ok()) return last_;
   for (const auto& [number, rank] : ranks_) rank->slots.remove_all();
   ::unlink((options_.folder + "/" + kHolderSocket).c_str());
+  ::unlink((options_.folder + "/" + kHolderLog).c_str());
   ::unlink((options_.folder + "/" + kHolderLock).c_str());
   ::rmdir(options_.folder.c_str());
   return {};
@@ -262,14 +263,9 @@ void Holder::consider() {
   if (writing_ || ranks_here() == 0) return;
   const HeldByRank now = held();
   if (const auto choice = next_to_persist(now, ranks_here())) return start(*choice);
-  // What an attempt that is over has left behind and not all of its ranks had.
   std::uint64_t newest = 0;
   for (const auto& [number, rank] : ranks_) newest = std::max(newest, rank->hello.attempt);
-  for (const auto& [number, slots] : now) {
-    for (const Held& one : slots) {
-      if (one.pinned && one.facts.attempt < newest) one.slot->unpin();
-    }
-  }
+  for (const auto& slot : lost_causes(now, ranks_here(), newest)) slot->unpin();
 }
 
 void Holder::write_newest() {

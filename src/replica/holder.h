@@ -29,6 +29,7 @@ namespace headway::replica {
 
 inline constexpr const char* kHolderSocket = "holder.sock";
 inline constexpr const char* kHolderLock = "lock";
+inline constexpr const char* kHolderLog = "holder.log";  // what whoever starts it lets it write
 
 struct HolderOptions {
   std::string folder;       // in shared memory

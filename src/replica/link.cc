@@ -141,7 +141,7 @@ void Link::start_holder() {
   ::posix_spawn_file_actions_init(&files);
   ::posix_spawnattr_init(&attributes);
   // It must not keep the trainer's output open, nor get the terminal's signals.
-  const std::string log = options_.folder + "/holder.log";
+  const std::string log = options_.folder + "/" + kHolderLog;
   ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   ::posix_spawn_file_actions_adddup2(&files, 1, 2);

@@ -46,6 +46,11 @@ std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
   return nullptr;
 }
 
+bool Trainer::can_begin() const {
+  HW_CHECK(stage_ != nullptr);
+  return find_free(stage_->plan().bytes) != nullptr;
+}
+
 std::shared_ptr<Slot> Trainer::begin(std::int64_t wait_ns) {
   HW_CHECK(stage_ != nullptr);
   constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise

@@ -29,6 +29,8 @@ class Trainer {
   base::Status plan(const std::vector<ImagePiece>& pieces, std::uint32_t slots);
   [[nodiscard]] const Stage* stage() const { return stage_.get(); }
 
+  // Would begin() find one at once?
+  [[nodiscard]] bool can_begin() const;
   // A slot to write into, waiting for one at most so long. None: all are pinned, or not there yet;
   // refusal() may say why. The newest whole step is never given away.
   std::shared_ptr<Slot> begin(std::int64_t wait_ns);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import torch
 import torch.distributed as dist
 
 from headway.checkpoint.errors import CheckpointError
@@ -28,6 +29,22 @@ def gather(value: Any) -> list[Any]:
     said: list[Any] = [None] * dist.get_world_size()
     dist.all_gather_object(said, value)
     return said
+
+
+class Group:
+    """The ranks of this job, over a way of their own that needs no accelerator. All ranks make
+    theirs at the same time."""
+
+    def __init__(self) -> None:
+        self._group: Any = dist.new_group(backend="gloo") if _together() else None
+
+    def all(self, here: bool) -> bool:
+        """True where it is true on every rank. All have to call it."""
+        if self._group is None:
+            return here
+        said = torch.tensor([int(here)])
+        dist.all_reduce(said, dist.ReduceOp.MIN, self._group)
+        return bool(said.item())
 
 
 def broadcast(value: Any) -> Any:

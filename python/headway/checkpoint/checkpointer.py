@@ -13,7 +13,7 @@ from headway import _recorder as rec
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import collect, where
+from headway.checkpoint import agree, collect, where
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.parts import (
     ModelPart,
@@ -83,6 +83,7 @@ class Checkpointer:
         self.parts = _make_parts(model, optimizer, loader, values, others)
         self.place = where.find_place(self.folder)
         self.trainer = where.make_trainer(self.place, self.folder)
+        self.group = agree.Group()
         self.skipped = 0  # saves that found no room
         self.last_saved: int | None = None
         self.last_durable: int | None = None
@@ -121,7 +122,7 @@ class Checkpointer:
         collected = collect.collect(self.parts, self.place.rank)
         tensors = self._with_document(collected)
         self._plan(tensors)
-        slot = self.trainer.begin(wait_s)
+        slot = self.trainer.begin(wait_s) if self._may_begin(wait_s) else None
         if slot is None:
             return False
         addresses = [address_of(placed.local) for placed in tensors]
@@ -134,6 +135,15 @@ class Checkpointer:
         if persist:
             self._unsettled.add(step)
         return True
+
+    def _may_begin(self, wait_s: float) -> bool:
+        """All ranks save a step, or none: a step that only some have is of no use."""
+        end = time.monotonic() + wait_s
+        while not (ready := self.trainer.can_begin()):
+            if time.monotonic() >= end or self.trainer.refusal():
+                break
+            time.sleep(0.001)
+        return self.group.all(ready)
 
     def _with_document(self, collected: collect.Collected) -> list[Placed]:
         text = collect.to_bytes(collected.document, self._capacity)

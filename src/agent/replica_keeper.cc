@@ -1,0 +1,154 @@
+#include "agent/replica_keeper.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <vector>
+
+#include "agent/python_layout.h"
+#include "agent/spawn.h"
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "replica/holder.h"
+#include "replica/packet_socket.h"
+
+extern char** environ;
+
+namespace headway::agent {
+namespace {
+
+using base::Status;
+using base::UniqueFd;
+
+constexpr std::int64_t kOldHolderWaitNs = 120 * base::kNsPerSecond;
+constexpr std::int64_t kFinishWaitNs = 120 * base::kNsPerSecond;
+constexpr std::int64_t kTellAfterNs = 2 * base::kNsPerSecond;
+constexpr std::int64_t kShortLifeNs = base::kNsPerSecond;
+constexpr int kShortLivesMax = 3;
+constexpr int kLookMs = 20;
+constexpr int kFirstFreeFd = 10;  // above those that the child gets
+constexpr int kListenerFd = 3;
+constexpr int kAliveFd = 4;
+constexpr std::size_t kJobBytesMax = 40;
+
+// Calls `waiting` once, when it has taken a while. False: time is up.
+bool wait_until(const std::function<bool()>& done, std::int64_t limit_ns,
+                const std::function<void()>& waiting) {
+  const std::int64_t began_ns = base::monotonic_ns();
+  bool told = false;
+  while (!done()) {
+    const std::int64_t took_ns = base::monotonic_ns() - began_ns;
+    if (took_ns > limit_ns) return false;
+    if (took_ns > kTellAfterNs && !told) waiting();
+    told = took_ns > kTellAfterNs;
+    ::poll(nullptr, 0, kLookMs);
+  }
+  return true;
+}
+
+bool is_unlocked(const std::string& path) {
+  const UniqueFd lock(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  return !lock.valid() || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+}
+
+}  // namespace
+
+std::string replica_folder(const std::string& shared_memory, const std::string& job,
+                           const std::string& identity) {
+  return fmt::format("{}/headway-{}/{}-{:08x}", shared_memory, ::getuid(),
+                     job.substr(0, kJobBytesMax), base::crc32c(identity.data(), identity.size()));
+}
+
+Status ReplicaKeeper::open(const std::string& folder, const std::function<void()>& waiting) {
+  const std::string lock = folder + "/" + replica::kHolderLock;
+  if (!wait_until([&] { return is_unlocked(lock); }, kOldHolderWaitNs, waiting)) {
+    return Status::io(folder + ": still in use by an earlier run");
+  }
+  if (Status made = base::make_dirs(folder); !made.ok()) return made;
+  auto listener = replica::listen_at(folder + "/" + replica::kHolderSocket);
+  if (!listener.ok()) return listener.status();
+  listener_.reset(::fcntl(listener->get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
+  folder_ = folder;
+  return {};
+}
+
+pid_t ReplicaKeeper::start_holder() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return 0;
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  const UniqueFd theirs(::fcntl(read_end.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
+  const std::string program = own_binary();
+  std::vector<std::string> words = {"headway",       "ckpt",
+                                    "hold",          folder_,
+                                    "--listener-fd", fmt::to_string(kListenerFd),
+                                    "--until-fd",    fmt::to_string(kAliveFd)};
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  // Nor may it keep our output open when we are gone.
+  const std::string log = folder_ + "/" + replica::kHolderLog;
+  ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log.c_str(),
+                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ::posix_spawn_file_actions_adddup2(&files, listener_.get(), kListenerFd);
+  ::posix_spawn_file_actions_adddup2(&files, theirs.get(), kAliveFd);
+  sigset_t none, all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    gave_up_ = true;
+    return 0;
+  }
+  alive_ = std::move(write_end);
+  started_ns_ = base::monotonic_ns();
+  pid_ = pid;
+  return pid;
+}
+
+bool ReplicaKeeper::on_reaped(pid_t pid) {
+  if (pid == 0 || pid != pid_) return false;
+  pid_ = 0;
+  const bool short_life = base::monotonic_ns() - started_ns_ < kShortLifeNs;
+  short_lives_ = short_life ? short_lives_ + 1 : 0;
+  gave_up_ = short_lives_ == kShortLivesMax;
+  return true;
+}
+
+void ReplicaKeeper::finish(const std::function<void()>& waiting) {
+  if (folder_.empty()) return;
+  alive_.reset();
+  if (pid_ != 0) {
+    const auto gone = [this] { return ::waitpid(pid_, nullptr, WNOHANG) != 0; };
+    (void)wait_until(gone, kFinishWaitNs, waiting);
+  } else {
+    ::unlink((folder_ + "/" + replica::kHolderSocket).c_str());
+    ::rmdir(folder_.c_str());
+  }
+  listener_.reset();
+  folder_.clear();
+  pid_ = 0;
+}
+
+}  // namespace headway::agent

@@ -1,0 +1,55 @@
+#include "replica/choose.h"
+
+#include <gtest/gtest.h>
+
+namespace headway::replica {
+namespace {
+
+// Slots are told apart by their addresses only: nothing looks into them.
+std::shared_ptr<Slot> slot(std::uintptr_t number) {
+  return {std::shared_ptr<void>(), reinterpret_cast<Slot*>(number)};
+}
+
+Held held(std::uint64_t attempt, std::uint64_t step, bool pinned, std::uintptr_t number = 1) {
+  Held one{slot(number), pinned, {}};
+  one.facts.attempt = attempt;
+  one.facts.step = step;
+  return one;
+}
+
+TEST(Choose, OnlyWhatAllRanksHaveCounts) {
+  const HeldByRank both = {{0, {held(1, 10, true), held(1, 20, true)}},
+                           {1, {held(1, 20, true), held(1, 30, false)}}};
+  ASSERT_TRUE(next_to_persist(both, 2));
+  EXPECT_EQ(next_to_persist(both, 2)->step, 20U);
+  EXPECT_EQ(newest_whole(both, 2)->step, 20U);
+  EXPECT_FALSE(next_to_persist(both, 3)) << "a third rank has said nothing";
+  EXPECT_FALSE(newest_whole({}, 1));
+}
+
+TEST(Choose, TheOldestIsWrittenFirstAndTheNewestIsGoneOnFrom) {
+  const HeldByRank one = {{0, {held(1, 30, false), held(1, 20, true), held(1, 10, true)}}};
+  EXPECT_EQ(next_to_persist(one, 1)->step, 10U);
+  EXPECT_EQ(newest_whole(one, 1)->step, 30U);
+}
+
+TEST(Choose, ALaterAttemptIsNewerWhateverItsStep) {
+  const HeldByRank one = {{0, {held(1, 30, false), held(2, 12, false)}}};
+  EXPECT_EQ(newest_whole(one, 1)->step, 12U);
+  const HeldByRank mixed = {{0, {held(1, 30, true)}}, {1, {held(2, 30, true)}}};
+  EXPECT_FALSE(next_to_persist(mixed, 2)) << "the same step of two attempts is no checkpoint";
+}
+
+TEST(Choose, WhatCannotBecomeWholeIsLetGo) {
+  const HeldByRank apart = {{0, {held(1, 3, true, 5), held(1, 4, true, 6)}},
+                            {1, {held(1, 4, true, 7)}}};
+  EXPECT_EQ(lost_causes(apart, 2, 1), std::vector{slot(5)}) << "rank 1 has passed step 3 by";
+  const HeldByRank early = {{0, {held(1, 3, true, 5)}}, {1, {held(1, 2, true, 7)}}};
+  EXPECT_EQ(lost_causes(early, 2, 1), std::vector{slot(7)}) << "rank 1 may still get to step 3";
+  EXPECT_EQ(lost_causes(early, 2, 2).size(), 2U) << "nobody goes on with that attempt";
+  const HeldByRank whole = {{0, {held(1, 3, true, 5)}}};
+  EXPECT_TRUE(lost_causes(whole, 1, 9).empty()) << "it can be written";
+}
+
+}  // namespace
+}  // namespace headway::replica
