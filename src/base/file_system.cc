@@ -115,7 +115,8 @@ class RealFileSystem final : public FileSystem {
   }
 
   Result<std::unique_ptr<InputFile>> open(const std::string& path) override {
-    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // A pipe that somebody put there must not hold us up: it is refused below.
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!fd.valid()) return errno_status(path, "open", errno);
     struct stat info{};
     if (::fstat(fd.get(), &info) != 0) return errno_status(path, "stat", errno);
@@ -156,10 +157,7 @@ class RealFileSystem final : public FileSystem {
     while (const dirent* entry = ::readdir(folder)) {
       const std::string name = entry->d_name;
       if (name == "." || name == ".." || entries.size() == kEntriesMax) continue;
-      struct stat info{};
-      const bool is_folder =
-          ::fstatat(::dirfd(folder), entry->d_name, &info, 0) == 0 && S_ISDIR(info.st_mode);
-      entries.push_back({name, is_folder});
+      entries.push_back(entry_of(::dirfd(folder), name));
       errno = 0;
     }
     const int error = errno;
@@ -168,6 +166,18 @@ class RealFileSystem final : public FileSystem {
     std::sort(entries.begin(), entries.end(),
               [](const FolderEntry& a, const FolderEntry& b) { return a.name < b.name; });
     return entries;
+  }
+
+ private:
+  static FolderEntry entry_of(int folder, const std::string& name) {
+    FolderEntry entry{.name = name};
+    struct stat info{};
+    if (::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return entry;
+    entry.is_link = S_ISLNK(info.st_mode);
+    if (entry.is_link && ::fstatat(folder, name.c_str(), &info, 0) != 0) return entry;
+    entry.is_folder = S_ISDIR(info.st_mode);
+    if (S_ISREG(info.st_mode)) entry.bytes = static_cast<std::uint64_t>(info.st_size);
+    return entry;
   }
 };
 

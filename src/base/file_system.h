@@ -43,7 +43,9 @@ class InputFile {
 
 struct FolderEntry {
   std::string name;
-  bool is_folder = false;
+  bool is_folder = false;   // of a link: what it leads to
+  bool is_link = false;     // a symbolic one
+  std::uint64_t bytes = 0;  // of a file
 };
 
 struct CreateOptions {

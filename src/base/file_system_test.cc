@@ -1,6 +1,8 @@
 #include "base/file_system.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <new>
@@ -42,6 +44,7 @@ void check_promises(FileSystem& files, const std::string& root) {
   ASSERT_EQ(entries.size(), 1U);
   EXPECT_EQ(entries[0].name, "d");
   EXPECT_TRUE(entries[0].is_folder);
+  EXPECT_EQ(files.list(root + "/d").value().at(0).bytes, 3U);
   EXPECT_FALSE(files.remove_folder(root + "/d").ok()) << "not empty";
   EXPECT_TRUE(files.remove_file(root + "/d/x").ok());
   EXPECT_TRUE(files.remove_folder(root + "/d").ok());
@@ -51,6 +54,21 @@ void check_promises(FileSystem& files, const std::string& root) {
 TEST(FileSystem, TheRealOne) {
   const TempDir dir;
   check_promises(real_file_system(), dir.path());
+}
+
+TEST(FileSystem, LinksAreToldAndPipesHoldNobodyUp) {
+  const TempDir dir;
+  dir.write("file", "12345");
+  ASSERT_EQ(::symlink("file", (dir.path() + "/link").c_str()), 0);
+  ASSERT_EQ(::symlink("nowhere", (dir.path() + "/lost").c_str()), 0);
+  ASSERT_EQ(::mkfifo((dir.path() + "/pipe").c_str(), 0600), 0);
+  const auto entries = real_file_system().list(dir.path()).value();
+  ASSERT_EQ(entries.size(), 4U);
+  EXPECT_FALSE(entries[0].is_link);
+  EXPECT_TRUE(entries[1].is_link);
+  EXPECT_EQ(entries[1].bytes, 5U);
+  EXPECT_TRUE(entries[2].is_link);
+  EXPECT_FALSE(real_file_system().open(dir.path() + "/pipe").ok());
 }
 
 TEST(FileSystem, TheOneOfTests) {

@@ -196,7 +196,7 @@ Result<std::vector<FolderEntry>> SimFileSystem::list(const std::string& path) {
   if (!node || !nodes_[*node].is_folder) return errno_status(path, "list", ENOENT);
   std::vector<FolderEntry> entries;
   for (const auto& [name, id] : nodes_[*node].names) {
-    entries.push_back({name, nodes_[id].is_folder});
+    entries.push_back({name, nodes_[id].is_folder, false, nodes_[id].live.size()});
   }
   return entries;
 }

@@ -54,7 +54,10 @@ bool take_file(const Json& json, ManifestFile& file) {
       !take(json, "rank", file.rank) || !json.contains("crc32c") || !json["crc32c"].is_array()) {
     return false;
   }
-  if (!is_file_name(file.name) || file.chunk_bytes < chunk_bytes_min) return false;
+  if (!is_file_name(file.name) || file.chunk_bytes < chunk_bytes_min ||
+      file.chunk_bytes > chunk_bytes_max) {
+    return false;
+  }
   const std::uint64_t chunks =
       file.bytes / file.chunk_bytes + (file.bytes % file.chunk_bytes != 0 ? 1 : 0);
   if (json["crc32c"].size() != chunks) return false;
@@ -72,7 +75,7 @@ bool take_file(const Json& json, ManifestFile& file) {
 
 bool is_file_name(std::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax || name.front() == '.') return false;
-  if (name == manifest_name) return false;
+  if (name == manifest_name || name == anchor_name) return false;
   for (const char c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '-' || c == '_' || c == '.';

@@ -16,6 +16,9 @@ inline constexpr std::string_view manifest_name = "MANIFEST.json";
 inline constexpr std::uint64_t manifest_bytes_max = 256 << 20;
 inline constexpr std::size_t manifest_files_max = 1'000'000;
 inline constexpr std::uint64_t chunk_bytes_min = 4096;
+inline constexpr std::uint64_t chunk_bytes_max = 64 << 20;  // a reader holds one in memory
+// Beside the manifest: this checkpoint is kept forever (anchor.h).
+inline constexpr std::string_view anchor_name = "ANCHOR";
 
 struct ManifestFile {
   std::string name;  // in the checkpoint's own folder

@@ -27,6 +27,15 @@ std::size_t filled_dimensions(const Box& part, const Box& piece, const Box& want
   return filled;
 }
 
+// Have something in common; without a box to hold it.
+bool touches(const Box& a, const Box& b) {
+  if (a.dimensions() != b.dimensions()) return false;
+  for (std::size_t d = 0; d < a.dimensions(); ++d) {
+    if (std::max(a.offsets[d], b.offsets[d]) >= std::min(a.end(d), b.end(d))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool Box::empty() const {
@@ -81,12 +90,25 @@ base::Result<std::vector<Portion>> plan_portions(const Box& wanted,
                                                  const std::vector<Box>& pieces) {
   std::vector<Portion> portions;
   std::vector<Box> missing;
+  std::size_t steps = 0;
   if (!wanted.empty()) missing.push_back(wanted);
   for (std::size_t i = 0; i < pieces.size() && !missing.empty(); ++i) {
+    steps += missing.size();
+    if (steps > plan_steps_max) {
+      return base::Status::corrupt(
+          fmt::format("{} is scattered over {} pieces in no order", wanted.text(), pieces.size()));
+    }
+    if (std::none_of(missing.begin(), missing.end(),
+                     [&](const Box& box) { return touches(box, pieces[i]); })) {
+      continue;
+    }
     std::vector<Box> still;
-    for (const Box& box : missing) {
-      const auto common = common_part(box, pieces[i]);
-      if (common) portions.push_back({i, *common});
+    for (Box& box : missing) {
+      if (!touches(box, pieces[i])) {
+        still.push_back(std::move(box));
+        continue;
+      }
+      portions.push_back({i, *common_part(box, pieces[i])});
       for (Box& rest : without(box, pieces[i])) still.push_back(std::move(rest));
     }
     missing = std::move(still);

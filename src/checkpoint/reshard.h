@@ -37,7 +37,9 @@ struct Portion {
   Box part;
 };
 // Everything that is wanted, from the first piece that has it. What no piece has is an error that
-// names it: a lost shard must not be taken for old values.
+// names it: a lost shard must not be taken for old values. So is a scatter of pieces, in an order
+// without rhyme, that would take longer than plan_steps_max comparisons to sort out.
+inline constexpr std::size_t plan_steps_max = 20'000'000;
 base::Result<std::vector<Portion>> plan_portions(const Box& wanted, const std::vector<Box>& pieces);
 
 // Calls run(from, to, bytes) for every stretch of `part` that is contiguous both in the piece that

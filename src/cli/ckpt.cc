@@ -1,13 +1,144 @@
+// headway ckpt: look at checkpoints, check, thin out, copy and take them apart.
 #include "cli/ckpt.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "checkpoint/anchor.h"
+#include "checkpoint/verify.h"
+#include "cli/human.h"
+#include "cli/progress.h"
 #include "cli/verb.h"
+
 namespace headway::cli {
-int fail_cleanly(const base::Status& status) {
-  return fail(status);
+
+using base::Result;
+using base::Status;
+using checkpoint::CheckpointReader;
+using checkpoint::Look;
+
+int fail_cleanly(const Status& status) {
+  const Style style = choose_style(probe_output(STDERR_FILENO), ColorWhen::never, {});
+  return fail(Status(status.code(), clean(status.message(), style)));
 }
+
+int print_out(const std::string& text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  return written ? kExitOk : fail(Status::io("ckpt: standard output cannot be written"));
+}
+
+int print_json(const Json& json) {
+  return print_out(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+Style out_style() {
+  return choose_style(probe_output(STDOUT_FILENO), ColorWhen::automatic, {});
+}
+
+Status check_local(const std::string& path) {
+  if (path.empty()) return Status::invalid("ckpt: the path is empty");
+  const std::size_t scheme = path.find("://");
+  if (scheme == std::string::npos) return {};
+  return Status::invalid(
+      fmt::format("{}: {}:// is not supported by this version; name a folder of this machine", path,
+                  path.substr(0, scheme)));
+}
+
+Result<std::string> find_local_checkpoint(const std::string& path) {
+  if (Status status = check_local(path); !status.ok()) return status;
+  std::vector<std::string> passed;
+  auto found = checkpoint::find_checkpoint(base::real_file_system(), path, passed);
+  if (!found.ok()) return found.status();
+  const Style style = choose_style(probe_output(STDERR_FILENO), ColorWhen::never, {});
+  for (const std::string& why : passed) {
+    fmt::print(stderr, "headway: passed over: {}\n", clean(why, style));
+  }
+  return found;
+}
+
+Result<std::unique_ptr<CheckpointReader>> open_checkpoint(const std::string& path) {
+  auto found = find_local_checkpoint(path);
+  if (!found.ok()) return found.status();
+  return CheckpointReader::open(base::real_file_system(), *found);
+}
+
+Status check_deep(const Look& look) {
+  ProgressBar progress("verify " + look.name.text(), look.bytes);
+  auto report =
+      checkpoint::verify_checkpoint(base::real_file_system(), look.path, progress.callback());
+  if (!report.ok()) return report.status();
+  if (report->good()) return {};
+  const std::size_t more = report->damages.size() - 1 + report->more_damages;
+  return Status::corrupt(report->damages.front().text +
+                         (more > 0 ? fmt::format(" (and {} more)", more) : ""));
+}
+
+std::string_view state_word(const Look& look) {
+  if (look.unfinished) return "unfinished";
+  if (look.state.ok()) return "good";
+  return look.state.code() == base::Code::corrupt ? "damaged" : "unreadable";
+}
+
+Ink state_ink(const Look& look) {
+  if (look.unfinished) return Ink::wasted;
+  return look.state.ok() ? Ink::effective : Ink::down;
+}
+
+Json to_json(const Look& look) {
+  Json json = {{"name", look.name.text()},  {"path", look.path},
+               {"step", look.name.step},    {"sequence", look.name.sequence},
+               {"state", state_word(look)}, {"why", look.state.message()},
+               {"anchor", look.anchor}};
+  if (look.anchor) json["note"] = checkpoint::anchor_note(base::real_file_system(), look.path);
+  if (look.manifest.files.empty() && !look.state.ok()) return json;
+  json["bytes"] = look.bytes;
+  json["files"] = look.manifest.files.size();
+  json["world_size"] = look.manifest.world_size;
+  json["data"] = look.manifest.data;
+  json["job"] = look.manifest.job;
+  json["attempt"] = look.manifest.attempt;
+  json["time_ns"] = look.manifest.time_ns;
+  return json;
+}
+
+std::string without_prefix(const std::string& text, const std::string& folder) {
+  const std::string prefix = folder + "/";
+  return text.starts_with(prefix) ? text.substr(prefix.size()) : text;
+}
+
+std::string age_text(std::int64_t time_ns, std::int64_t now_ns, const Style& style) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  if (!is_date(time_ns) || time_ns > now_ns + kSecond) return std::string("-");
+  const std::int64_t age = std::max<std::int64_t>(0, now_ns - time_ns);
+  return age < 60 * kSecond ? fmt::format("{}s", age / kSecond) : human_duration(age, style);
+}
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
 void add_ckpt(CLI::App& app, int& exit_code) {
-  CLI::App* ckpt = app.add_subcommand("ckpt", "Look at checkpoints");
+  CLI::App* ckpt = app.add_subcommand(
+      "ckpt", "Look at checkpoints: list, verify, compare, thin out, copy, take apart");
   ckpt->require_subcommand(1);
-  add_ckpt_hold(*ckpt, exit_code);
+  for (const auto add :
+       {add_ckpt_ls, add_ckpt_show, add_ckpt_verify, add_ckpt_diff, add_ckpt_anchor, add_ckpt_prune,
+        add_ckpt_copy, add_ckpt_restore, add_ckpt_hold}) {
+    add(*ckpt, exit_code);
+  }
+  ckpt->footer(
+      "A PATH is a checkpoint, a folder of checkpoints (then the newest good one), or\n"
+      "FOLDER/LATEST.\n"
+      "\n"
+      "Examples:\n"
+      "  headway ckpt ls /data/ckpt\n"
+      "  headway ckpt show /data/ckpt model.embed.weight\n"
+      "  headway ckpt verify /data/ckpt/LATEST\n"
+      "  headway ckpt prune /data/ckpt --last 3 --every 6h --dry-run\n"
+      "  headway ckpt restore-to /data/ckpt out --only model.");
 }
+
 }  // namespace headway::cli

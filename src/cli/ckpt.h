@@ -1,8 +1,61 @@
+// The verbs of `headway ckpt`, one file each, and what they share.
 #pragma once
+
 #include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/status.h"
+#include "checkpoint/load.h"
+#include "checkpoint/look.h"
+#include "cli/page.h"
+#include "cli/style.h"
+
 namespace headway::cli {
+
+using Json = nlohmann::ordered_json;
+
+void add_ckpt_ls(CLI::App& ckpt, int& exit_code);
+void add_ckpt_show(CLI::App& ckpt, int& exit_code);
+void add_ckpt_verify(CLI::App& ckpt, int& exit_code);
+void add_ckpt_diff(CLI::App& ckpt, int& exit_code);
+void add_ckpt_prune(CLI::App& ckpt, int& exit_code);
+void add_ckpt_anchor(CLI::App& ckpt, int& exit_code);
+void add_ckpt_copy(CLI::App& ckpt, int& exit_code);
+void add_ckpt_restore(CLI::App& ckpt, int& exit_code);
 void add_ckpt_hold(CLI::App& ckpt, int& exit_code);
+
+// As fail(), for messages that may hold names from somebody's file: no escape code gets through.
 int fail_cleanly(const base::Status& status);
+// Text for standard output; kExitBadInput where it cannot be written.
+int print_out(const std::string& text);
+int print_json(const Json& json);
+[[nodiscard]] Style out_style();
+
+// Where a path is not on a file system of this machine (s3://…) there is one place to say so, and
+// to plug in who reads it.
+base::Status check_local(const std::string& path);
+// The checkpoint that a path means. Those that were passed over are told on stderr.
+base::Result<std::string> find_local_checkpoint(const std::string& path);
+base::Result<std::unique_ptr<checkpoint::CheckpointReader>> open_checkpoint(
+    const std::string& path);
+
+// Reads every byte, with a progress bar: what is wrong, for look_at_all.
+base::Status check_deep(const checkpoint::Look& look);
+
+// "good", "damaged", "unreadable", "unfinished".
+[[nodiscard]] std::string_view state_word(const checkpoint::Look& look);
+[[nodiscard]] Ink state_ink(const checkpoint::Look& look);
+[[nodiscard]] Json to_json(const checkpoint::Look& look);
+// Without the folder that the reader of the page knows already.
+[[nodiscard]] std::string without_prefix(const std::string& text, const std::string& folder);
+// "42s", "2m 03s", "3d 04h"; "-" where the time is not one that has been.
+[[nodiscard]] std::string age_text(std::int64_t time_ns, std::int64_t now_ns, const Style& style);
+// "[4, 8]".
+[[nodiscard]] std::string shape_text(const std::vector<std::uint64_t>& shape);
+
+// `headway ckpt show PATH TENSOR`.
+int show_tensor(const checkpoint::CheckpointReader& reader, const std::string& name, bool json);
+
 }  // namespace headway::cli

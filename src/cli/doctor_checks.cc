@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "cli/human.h"
+
 namespace headway::cli {
 namespace {
 
@@ -17,14 +19,6 @@ constexpr std::uint64_t kFreeBytesNote = 1024 * kMiB;  // a journal's default bo
 constexpr std::uint64_t kShmBytesNote = 64 * kMiB;     // the default of containers
 constexpr std::uint64_t kOpenFilesNote = 1024;
 constexpr int kPythonMinorMin = 10;
-
-std::string size_text(std::uint64_t bytes) {
-  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
-}
 
 Finding kernel(const MachineFacts& facts) {
   return {"kernel", Level::ok, fmt::format("Linux {}", facts.kernel), ""};
@@ -87,7 +81,7 @@ Finding file_system(const JobsFolderFacts& jobs) {
 }
 
 Finding free_space(const JobsFolderFacts& jobs) {
-  const std::string found = fmt::format("{} free for journals", size_text(jobs.free_bytes));
+  const std::string found = fmt::format("{} free for journals", human_bytes(jobs.free_bytes));
   const std::string next = fmt::format(
       "free space under {}, or set HEADWAY_JOURNAL_MAX_BYTES to bound a journal", jobs.path);
   if (jobs.free_bytes < kFreeBytesProblem) return {"free_space", Level::problem, found, next};
@@ -112,7 +106,7 @@ Finding shared_memory(const MachineFacts& facts) {
     return {"shared_memory", Level::note, "there is no /dev/shm",
             "DataLoader workers need it: mount a tmpfs there"};
   }
-  const std::string found = fmt::format("/dev/shm holds {}", size_text(*facts.shm_bytes));
+  const std::string found = fmt::format("/dev/shm holds {}", human_bytes(*facts.shm_bytes));
   if (*facts.shm_bytes <= kShmBytesNote) {
     return {"shared_memory", Level::note, found + ": DataLoader workers may die with a bus error",
             "start the container with a larger --shm-size"};
@@ -138,13 +132,13 @@ Finding ptrace(const MachineFacts& facts) {
 
 Finding memory(const MachineFacts& facts) {
   if (!facts.memory_limit_bytes || *facts.memory_limit_bytes >= facts.memory_bytes) {
-    return {"memory", Level::ok, fmt::format("{}, no tighter limit", size_text(facts.memory_bytes)),
-            ""};
+    return {"memory", Level::ok,
+            fmt::format("{}, no tighter limit", human_bytes(facts.memory_bytes)), ""};
   }
   return {"memory", Level::note,
           fmt::format("limited to {} of {} by the cgroup: a rank that goes over it is killed "
                       "with SIGKILL",
-                      size_text(*facts.memory_limit_bytes), size_text(facts.memory_bytes)),
+                      human_bytes(*facts.memory_limit_bytes), human_bytes(facts.memory_bytes)),
           "raise the memory limit of the container or job if ranks die with signal 9"};
 }
 

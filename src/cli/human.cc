@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <numeric>
 
@@ -88,6 +89,15 @@ std::string human_interval(std::int64_t from_ns, std::int64_t to_ns, const Style
   const Calendar to = calendar(to_ns);
   const std::string day = from.day == to.day ? "" : to.day + " ";
   return fmt::format("{} {} {} {}{} UTC", from.day, from.time, dash, day, to.time);
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::array kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  // The limit is where rounding would show the next unit.
+  for (; value >= 1023.95 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string human_count(std::uint64_t count) {

@@ -20,6 +20,9 @@ namespace headway::cli {
 [[nodiscard]] std::string human_interval(std::int64_t from_ns, std::int64_t to_ns,
                                          const Style& style);
 
+// "512 B", "4.0 KiB", "12.3 GiB".
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
 // "12 345": digits in groups of three.
 [[nodiscard]] std::string human_count(std::uint64_t count);
 

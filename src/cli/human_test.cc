@@ -90,6 +90,14 @@ TEST(Share, ShowsTwoDigits) {
   EXPECT_EQ(human_share(7), "0.07%");
 }
 
+TEST(Bytes, InTheLargestUnitThatFits) {
+  EXPECT_EQ(human_bytes(0), "0 B");
+  EXPECT_EQ(human_bytes(1023), "1023 B");
+  EXPECT_EQ(human_bytes(1024), "1.0 KiB");
+  EXPECT_EQ(human_bytes((1 << 20) - 1), "1.0 MiB") << "not 1024.0 KiB";
+  EXPECT_EQ(human_bytes(UINT64_MAX), "16777216.0 TiB");
+}
+
 TEST(Signal, HasAName) {
   EXPECT_EQ(signal_name(SIGKILL), "SIGKILL");
   EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");

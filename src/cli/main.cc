@@ -60,12 +60,12 @@ std::string suggest_verb(const CLI::App& app, const std::string& word) {
 }
 
 // For the first argument that looks like an option of the verb and is none.
-std::string suggest_option(const CLI::App& verb, int argc, char** argv) {
+std::string suggest_option(const CLI::App& verb, int begin, int argc, char** argv) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  for (int i = 2; i < argc; ++i) {
+  for (int i = begin; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (!word.starts_with("--") || word == "--") continue;
     if (std::find(names.begin(), names.end(), word) != names.end()) continue;
@@ -91,23 +91,32 @@ int main(int argc, char** argv) {
       "  headway report              what became of its time");
 
   int exit_code = kExitOk;
-  constexpr AddVerb kVerbs[] = {add_run, add_report, add_import, add_export, add_why, add_ckpt, add_doctor};
+  constexpr AddVerb kVerbs[] = {add_run, add_report, add_import, add_export,
+                                add_why, add_ckpt,   add_doctor};
   for (const AddVerb add : kVerbs) add(app, exit_code);
 
-  const CLI::App* verb = argc > 1 ? find_verb(app, argv[1]) : nullptr;
-  if (argc > 1 && argv[1][0] != '-' && verb == nullptr) {
-    std::fprintf(stderr, "headway: unknown command '%s' (%stry `headway --help`)\n", argv[1],
-                 suggest_verb(app, argv[1]).c_str());
-    return kExitBadInput;
+  // The words before the first option that are verbs, and verbs of a verb (`ckpt ls`).
+  const CLI::App* verb = &app;
+  std::string words = "headway";
+  int begin = 1;
+  for (; begin < argc && !verbs_of(*verb).empty() && argv[begin][0] != '-'; ++begin) {
+    const CLI::App* next = find_verb(*verb, argv[begin]);
+    if (next == nullptr) {
+      std::fprintf(stderr, "headway: unknown command '%s' (%stry `%s --help`)\n", argv[begin],
+                   suggest_verb(*verb, argv[begin]).c_str(), words.c_str());
+      return kExitBadInput;
+    }
+    verb = next;
+    words += " " + verb->get_name();
   }
   try {
     app.parse(split_run_command(app, argc, argv), argv);
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help and --version
   } catch (const CLI::ParseError& e) {
-    const std::string hint = verb != nullptr ? suggest_option(*verb, argc, argv) : "";
-    std::fprintf(stderr, "headway: %s (%stry `headway %s%s--help`)\n", e.what(), hint.c_str(),
-                 verb != nullptr ? argv[1] : "", verb != nullptr ? " " : "");
+    const std::string hint = verb != &app ? suggest_option(*verb, begin, argc, argv) : "";
+    std::fprintf(stderr, "headway: %s (%stry `%s --help`)\n", e.what(), hint.c_str(),
+                 words.c_str());
     return kExitBadInput;
   }
   return exit_code;

@@ -1,0 +1,84 @@
+#include "checkpoint/copy.h"
+
+#include "checkpoint/chunks.h"
+#include "checkpoint/look.h"
+
+namespace headway::checkpoint {
+namespace {
+
+using base::FileSystem;
+using base::Result;
+using base::Status;
+
+// By everything that the manifests say, checksums included.
+bool is_same(const Manifest& a, const Manifest& b) {
+  if (a.step != b.step || a.data != b.data || a.world_size != b.world_size || a.job != b.job ||
+      a.attempt != b.attempt || a.time_ns != b.time_ns || a.files.size() != b.files.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < a.files.size(); ++i) {
+    const ManifestFile &left = a.files[i], &right = b.files[i];
+    if (left.name != right.name || left.bytes != right.bytes || left.rank != right.rank ||
+        left.chunk_bytes != right.chunk_bytes || left.crc32c != right.crc32c) {
+      return false;
+    }
+  }
+  return true;
+}
+
+const CheckpointName* find_same(const std::vector<Look>& looks, const Manifest& manifest) {
+  for (const Look& look : looks) {
+    if (look.state.ok() && is_same(look.manifest, manifest)) return &look.name;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status copy_file(FileSystem& files, const std::string& from, const ManifestFile& entry,
+                 Draft& draft, std::uint32_t rank, const Progress& progress) {
+  auto reader = ChunkReader::open(files, from, entry, true);
+  if (!reader.ok()) return reader.status();
+  auto file = draft.add(entry.name, rank, {.bytes = entry.bytes});
+  if (!file.ok()) return file.status();
+  for (std::size_t chunk = 0; chunk < entry.crc32c.size(); ++chunk) {
+    const auto content = (*reader)->chunk(chunk);
+    if (!content.ok()) return content.status();
+    if (Status status = (*file)->write(content.value()); !status.ok()) return status;
+    if (progress) progress(content.value().size());
+  }
+  return (*file)->finish();
+}
+
+Result<Copied> copy_checkpoint(FileSystem& files, const std::string& from, FileSystem& to_files,
+                               const std::string& folder, const Progress& progress) {
+  auto manifest = read_manifest(files, from);
+  if (!manifest.ok()) return manifest.status();
+  if (Status status = check_files(files, from, *manifest); !status.ok()) return status;
+  Copied copied;
+  for (const ManifestFile& entry : manifest->files) copied.bytes += entry.bytes;
+  auto looks = look_at_all(to_files, folder);
+  if (looks.ok()) {
+    const CheckpointName* same = find_same(*looks, *manifest);
+    if (same != nullptr) {
+      copied.name = *same;
+      copied.was_there = true;
+      return copied;
+    }
+  } else if (looks.status().code() != base::Code::not_found) {
+    return looks.status();
+  }
+  CheckpointFolder to(to_files, folder);
+  auto draft = Draft::begin(to, *manifest);
+  if (!draft.ok()) return draft.status();
+  for (const ManifestFile& entry : manifest->files) {
+    Status status = copy_file(files, from, entry, **draft, entry.rank, progress);
+    if (!status.ok()) return status;
+  }
+  auto name = (*draft)->commit();
+  if (!name.ok()) return name.status();
+  copied.name = *name;
+  return copied;
+}
+
+}  // namespace headway::checkpoint

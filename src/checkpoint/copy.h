@@ -1,0 +1,28 @@
+// A checkpoint from one folder into another, by a draft and a commit: every chunk is compared with
+// its checksum on the way, and the copy is there whole or not at all.
+#pragma once
+
+#include <string>
+
+#include "base/file_system.h"
+#include "base/status.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/verify.h"
+
+namespace headway::checkpoint {
+
+struct Copied {
+  CheckpointName name;  // in the other folder
+  std::uint64_t bytes = 0;
+  bool was_there = false;  // the same one: nothing was written
+};
+// `from`: a checkpoint. `folder`: made if it is not there; the caller holds its lock.
+base::Result<Copied> copy_checkpoint(base::FileSystem& files, const std::string& from,
+                                     base::FileSystem& to_files, const std::string& folder,
+                                     const Progress& progress = {});
+
+// One file of a checkpoint, verified, into a draft.
+base::Status copy_file(base::FileSystem& files, const std::string& from, const ManifestFile& entry,
+                       Draft& draft, std::uint32_t rank, const Progress& progress);
+
+}  // namespace headway::checkpoint

@@ -1,0 +1,54 @@
+#include "checkpoint/lock.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace headway::checkpoint {
+namespace {
+
+constexpr std::size_t kOwnerBytesMax = 512;
+
+std::string owner_text(const std::string& purpose) {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return fmt::format("{}, pid {} on {}", purpose, ::getpid(), host.data());
+}
+
+// What the owner wrote. It may be about to.
+std::string owner_of(int fd) {
+  std::string text(kOwnerBytesMax, '\0');
+  const long got = base::pread_full(fd, text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  text.resize(std::min(text.find('\n'), text.size()));
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) c = '?';
+  }
+  return text.empty() ? "somebody" : text;
+}
+
+}  // namespace
+
+base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::string& purpose) {
+  const std::string path = folder + "/.lock";
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!fd.valid()) return base::errno_status(path, "open", errno);
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) return base::errno_status(path, "lock", errno);
+    return base::Status::invalid(
+        fmt::format("{}: in use by {}; try again when it is done", folder, owner_of(fd.get())));
+  }
+  const std::string text = owner_text(purpose) + "\n";
+  // A full disk is a reason to prune, not to refuse it: the lock holds without the note.
+  const bool noted =
+      ::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), text.data(), text.size(), 0) > 0;
+  (void)noted;
+  return FolderLock(std::move(fd));
+}
+
+}  // namespace headway::checkpoint

@@ -1,0 +1,23 @@
+// One writer a folder: a lock on <folder>/.lock, with who holds it written inside, so that the
+// second one can say whom it waits for. The kernel lets go of it when its owner dies; the file
+// stays. Of the real file system only: it is no part of what survives a crash. One owner.
+#pragma once
+
+#include <string>
+
+#include "base/file.h"
+#include "base/status.h"
+
+namespace headway::checkpoint {
+
+class FolderLock {
+ public:
+  // `purpose` in a word or two, for the other one's message. The folder must be there.
+  static base::Result<FolderLock> take(const std::string& folder, const std::string& purpose);
+
+ private:
+  explicit FolderLock(base::UniqueFd fd) : fd_(std::move(fd)) {}
+  base::UniqueFd fd_;
+};
+
+}  // namespace headway::checkpoint

@@ -1,0 +1,73 @@
+#include "checkpoint/prune.h"
+
+#include "base/check.h"
+
+namespace headway::checkpoint {
+namespace {
+
+using base::FileSystem;
+using base::Result;
+using base::Status;
+
+constexpr std::uint64_t kLatestBytesMax = 256;
+
+Candidate candidate_of(const Look& look) {
+  using State = Candidate::State;
+  Candidate each;
+  each.time_ns = look.manifest.time_ns;
+  each.anchor = look.anchor;
+  each.is_link = look.is_link;
+  if (look.unfinished) {
+    each.state = State::waste;
+  } else if (!look.state.ok()) {
+    const base::Code code = look.state.code();
+    each.state = code == base::Code::corrupt ? State::damaged : State::unreadable;
+  }
+  return each;
+}
+
+// Scripts go by LATEST: it must not name what is about to go.
+Status mend_latest(FileSystem& files, const std::string& folder, const PrunePlan& plan) {
+  const std::string path = folder + "/" + std::string(latest_name);
+  const auto text = base::read_all(files, path, kLatestBytesMax);
+  if (!text.ok()) return text.status().code() == base::Code::not_found ? Status() : text.status();
+  const Look* newest = nullptr;
+  bool goes = false;
+  for (std::size_t i = 0; i < plan.looks.size(); ++i) {
+    if (plan.fates[i] == Fate::newest) newest = &plan.looks[i];
+    if (is_removed(plan.fates[i])) goes |= plan.looks[i].name.text() + "\n" == text.value();
+  }
+  if (!goes || newest == nullptr) return {};
+  return base::replace_file(files, path, base::bytes_of(newest->name.text() + "\n"));
+}
+
+}  // namespace
+
+std::uint64_t PrunePlan::bytes_removed() const {
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    if (is_removed(fates[i])) bytes += looks[i].bytes;
+  }
+  return bytes;
+}
+
+Result<PrunePlan> plan_prune(FileSystem& files, const std::string& folder,
+                             const RetentionPolicy& policy, const DeepCheck& deep) {
+  auto looks = look_at_all(files, folder, deep);
+  if (!looks.ok()) return looks.status();
+  std::vector<Candidate> candidates;
+  for (const Look& look : *looks) candidates.push_back(candidate_of(look));
+  return PrunePlan{std::move(*looks), decide_fates(policy, candidates)};
+}
+
+Status execute_prune(FileSystem& files, const std::string& folder, const PrunePlan& plan) {
+  HW_CHECK(plan.looks.size() == plan.fates.size());
+  if (Status status = mend_latest(files, folder, plan); !status.ok()) return status;
+  for (std::size_t i = plan.looks.size(); i-- > 0;) {
+    if (!is_removed(plan.fates[i])) continue;
+    if (Status status = remove_checkpoint(files, plan.looks[i].path); !status.ok()) return status;
+  }
+  return files.sync_folder(folder);
+}
+
+}  // namespace headway::checkpoint

@@ -1,0 +1,28 @@
+// Removes the checkpoints of a folder that a policy no longer wants. The caller holds the folder's
+// lock (lock.h). Each goes by its manifest first, the oldest first, and only after LATEST names one
+// that stays: whatever call a crash comes before, what can still be listed is whole.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "base/status.h"
+#include "checkpoint/look.h"
+#include "checkpoint/retention.h"
+
+namespace headway::checkpoint {
+
+struct PrunePlan {
+  std::vector<Look> looks;  // the newest first
+  std::vector<Fate> fates;  // of each
+  [[nodiscard]] std::uint64_t bytes_removed() const;
+};
+
+// Looks, and removes nothing.
+base::Result<PrunePlan> plan_prune(base::FileSystem& files, const std::string& folder,
+                                   const RetentionPolicy& policy, const DeepCheck& deep = {});
+base::Status execute_prune(base::FileSystem& files, const std::string& folder,
+                           const PrunePlan& plan);
+
+}  // namespace headway::checkpoint

@@ -1,0 +1,194 @@
+// A prune, a copy and a restore whose power goes before any of their calls: what is there is whole,
+// what must stay stays, and the next one is not held up.
+#include <fmt/format.h>
+
+#include "checkpoint/anchor.h"
+#include "checkpoint/copy.h"
+#include "checkpoint/prune.h"
+#include "checkpoint/restore.h"
+#include "checkpoint/test_checkpoint.h"
+
+namespace headway::checkpoint {
+namespace {
+
+using base::SimFileSystem;
+using base::Status;
+
+constexpr const char* kFolder = "/jobs/ck";
+
+Status save(base::FileSystem& files, std::uint64_t step) {
+  Manifest facts;
+  facts.step = step;
+  facts.time_ns = static_cast<std::int64_t>(step);
+  const std::vector<std::vector<TestPiece>> ranks = {{{"w", {{0, 0}, {3, 50}}}},
+                                                     {{"w", {{3, 0}, {2, 50}}}}};
+  return save_pieces(files, kFolder, facts, ranks).status();
+}
+
+std::unique_ptr<SimFileSystem> with_checkpoints(std::uint64_t count) {
+  auto files = std::make_unique<SimFileSystem>();
+  EXPECT_TRUE(files->make_folder("/jobs").ok());
+  EXPECT_TRUE(files->sync_folder("/").ok());
+  for (std::uint64_t step = 1; step <= count; ++step) EXPECT_TRUE(save(*files, step).ok());
+  return files;
+}
+
+// The steps that are listed as good; each of them is, to the last byte.
+std::vector<std::uint64_t> good_steps(base::FileSystem& files) {
+  std::vector<std::uint64_t> steps;
+  auto looks = look_at_all(files, kFolder);
+  EXPECT_TRUE(looks.ok());
+  for (const Look& look : looks.value()) {
+    if (look.unfinished) continue;
+    EXPECT_TRUE(look.state.ok()) << look.state.message();
+    auto report = verify_checkpoint(files, look.path);
+    EXPECT_TRUE(report.ok() && report.value().good()) << look.path;
+    steps.push_back(look.name.step);
+  }
+  return steps;
+}
+
+Status prune(base::FileSystem& files, const RetentionPolicy& policy) {
+  auto plan = plan_prune(files, kFolder, policy);
+  return plan.ok() ? execute_prune(files, kFolder, *plan) : plan.status();
+}
+
+bool has(const std::vector<std::uint64_t>& steps, std::uint64_t step) {
+  return std::find(steps.begin(), steps.end(), step) != steps.end();
+}
+
+TEST(PruneCrash, WhatRemainsIsWhole) {
+  for (std::size_t n = 0;; ++n) {
+    const auto files = with_checkpoints(5);
+    ASSERT_TRUE(set_anchor(*files, std::string(kFolder) + "/step-00000002-000002", "why").ok());
+    files->lose_power_at(n);
+    const bool done = prune(*files, {.last = 2}).ok();
+    each_crash_state(*files, [&](SimFileSystem& after) {
+      const auto steps = good_steps(after);
+      EXPECT_TRUE(has(steps, 5) && has(steps, 4) && has(steps, 2)) << "call " << n;
+      if (done) {
+        EXPECT_EQ(steps, (std::vector<std::uint64_t>{5, 4, 2}));
+      }
+      EXPECT_EQ(base::read_all(after, std::string(kFolder) + "/LATEST", 100).value(),
+                "step-00000005-000005\n");
+      EXPECT_TRUE(prune(after, {.last = 2}).ok()) << "call " << n;
+      EXPECT_EQ(good_steps(after), (std::vector<std::uint64_t>{5, 4, 2})) << "call " << n;
+      EXPECT_EQ(look_at_all(after, kFolder).value().size(), 3U) << "waste of the first is gone";
+      EXPECT_TRUE(save(after, 6).ok()) << "call " << n;
+    });
+    if (done || HasFailure()) {
+      EXPECT_GT(n, 20U);
+      break;
+    }
+  }
+}
+
+TEST(PruneCrash, LatestNeverNamesWhatIsGone) {
+  for (std::size_t n = 0;; ++n) {
+    const auto files = with_checkpoints(3);
+    files->damage(std::string(kFolder) + "/step-00000003-000003/MANIFEST.json", 30, 1);
+    files->lose_power_at(n);
+    const bool done = prune(*files, {.last = 1, .drop_damaged = true}).ok();
+    each_crash_state(*files, [&](SimFileSystem& after) {
+      const std::string latest =
+          base::read_all(after, std::string(kFolder) + "/LATEST", 100).value();
+      const std::string path = std::string(kFolder) + "/" + latest.substr(0, latest.size() - 1);
+      EXPECT_TRUE(is_checkpoint(after, path)) << latest << " call " << n;
+    });
+    if (done || HasFailure()) break;
+  }
+}
+
+TEST(AnchorCrash, ItIsAsItWasOrAsItShouldBe) {
+  for (const bool set : {true, false}) {
+    for (std::size_t n = 0;; ++n) {
+      const auto files = with_checkpoints(2);
+      const std::string path = std::string(kFolder) + "/step-00000001-000001";
+      if (!set) {
+        ASSERT_TRUE(set_anchor(*files, path, "").ok());
+      }
+      files->lose_power_at(n);
+      const bool done = (set ? set_anchor(*files, path, "x") : remove_anchor(*files, path)).ok();
+      each_crash_state(*files, [&](SimFileSystem& after) {
+        if (done) {
+          EXPECT_EQ(is_anchor(after, path), set);
+        }
+        EXPECT_EQ(good_steps(after), (std::vector<std::uint64_t>{2, 1})) << "call " << n;
+        ASSERT_TRUE(set_anchor(after, path, "x").ok());
+        EXPECT_EQ(anchor_note(after, path), "x");
+      });
+      if (done || HasFailure()) break;
+    }
+  }
+}
+
+TEST(CopyCrash, TheCopyIsThereWholeOrNotAtAll) {
+  const std::string from = std::string(kFolder) + "/step-00000001-000001";
+  for (std::size_t n = 0;; ++n) {
+    const auto files = with_checkpoints(1);
+    files->lose_power_at(n);
+    const bool done = copy_checkpoint(*files, from, *files, "/jobs/other").ok();
+    each_crash_state(*files, [&](SimFileSystem& after) {
+      auto looks = look_at_all(after, "/jobs/other");
+      const bool there = looks.ok() && !looks->empty();
+      EXPECT_TRUE(there || !done) << "call " << n;
+      if (there) {
+        EXPECT_TRUE(verify_checkpoint(after, looks->front().path)->good()) << "call " << n;
+      }
+      const auto again = copy_checkpoint(after, from, after, "/jobs/other");
+      ASSERT_TRUE(again.ok()) << again.status().message();
+      EXPECT_EQ(again.value().was_there, there);
+    });
+    if (done || HasFailure()) break;
+  }
+}
+
+TEST(RestoreCrash, OutIsThereWholeOrNotAtAll) {
+  const std::string from = std::string(kFolder) + "/step-00000001-000001";
+  std::map<std::string, std::string> whole;
+  for (std::size_t n = 0;; ++n) {
+    const auto files = with_checkpoints(1);
+    auto reader = CheckpointReader::open(*files, from);
+    ASSERT_TRUE(reader.ok()) << reader.status().message();
+    if (whole.empty()) {
+      const auto other = files->after_crash([](std::size_t) { return 1.0; });
+      auto second = CheckpointReader::open(*other, from);
+      ASSERT_TRUE(restore_whole(*other, **second, "/jobs/out", {}).ok());
+      for (const auto& [path, content] : other->contents()) {
+        if (path.starts_with("/jobs/out/")) whole[path] = content;
+      }
+      ASSERT_EQ(whole.size(), 3U) << "the folder, a shard and the index";
+    }
+    files->lose_power_at(n);
+    const bool done = restore_whole(*files, **reader, "/jobs/out", {}).ok();
+    each_crash_state(*files, [&](SimFileSystem& after) {
+      std::map<std::string, std::string> found;
+      for (const auto& [path, content] : after.contents()) {
+        if (path.starts_with("/jobs/out/")) found[path] = content;
+      }
+      EXPECT_TRUE(found == whole || (found.empty() && !done)) << "call " << n;
+    });
+    if (done || HasFailure()) break;
+  }
+}
+
+TEST(RestoreFails, NothingIsLeftBehind) {
+  const std::string from = std::string(kFolder) + "/step-00000001-000001";
+  for (std::size_t n = 0;; ++n) {
+    const auto files = with_checkpoints(1);
+    auto reader = CheckpointReader::open(*files, from);
+    const auto before = files->contents();
+    files->fail_at(n);
+    const Status status = restore_whole(*files, **reader, "/jobs/out", {}).status();
+    const std::size_t calls = files->calls();
+    files->fail_at(std::nullopt);
+    if (status.ok() && calls <= n) break;
+    const auto after = files->contents();
+    const bool there = after.contains("/jobs/out/");
+    EXPECT_TRUE(there || after == before) << "call " << n << ": " << status.message();
+    if (HasFailure()) break;
+  }
+}
+
+}  // namespace
+}  // namespace headway::checkpoint

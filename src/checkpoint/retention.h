@@ -1,0 +1,51 @@
+// Which checkpoints of a folder are kept and which go. Pure: what to do with the answer is prune.h.
+//
+// The newest good one is always kept, and so is whatever has an anchor. What is not good counts for
+// nothing (ten broken ones are no reason to drop the last that works) and is kept, for somebody to
+// look at, unless the policy says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace headway::checkpoint {
+
+struct RetentionPolicy {
+  std::size_t last = 1;       // this many of the newest good ones
+  std::int64_t every_ns = 0;  // and the first good one of every such stretch of real time; 0: none
+  bool drop_damaged = false;  // those that are surely not good
+};
+
+struct Candidate {
+  std::int64_t time_ns = 0;  // of its manifest
+  enum class State : std::uint8_t {
+    good,
+    damaged,     // surely
+    unreadable,  // an error of the disk, a version of the future: nobody knows
+    waste,       // without a manifest: none at all
+  } state = State::good;
+  bool anchor = false;
+  bool is_link = false;
+};
+
+enum class Fate : std::uint8_t {
+  newest,
+  last,
+  every,
+  anchor,
+  left,        // damaged, unreadable or a link: not ours to remove
+  goes,        // by the policy
+  goes_broken  // damaged or waste
+};
+[[nodiscard]] std::string_view name_of(Fate fate);  // "last", "goes"
+[[nodiscard]] constexpr bool is_removed(Fate fate) {
+  return fate == Fate::goes || fate == Fate::goes_broken;
+}
+
+// One for each; `candidates` come newest first, by the order of their commits.
+[[nodiscard]] std::vector<Fate> decide_fates(const RetentionPolicy& policy,
+                                             const std::vector<Candidate>& candidates);
+
+}  // namespace headway::checkpoint

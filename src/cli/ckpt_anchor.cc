@@ -1,0 +1,56 @@
+// headway ckpt anchor: marks a checkpoint that is kept forever.
+#include <fmt/format.h>
+
+#include "checkpoint/anchor.h"
+#include "checkpoint/lock.h"
+#include "cli/ckpt.h"
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+using base::Status;
+
+struct Options {
+  std::string path;
+  std::string note;
+  bool remove = false;
+};
+
+int execute(const Options& options) {
+  auto path = find_local_checkpoint(options.path);
+  if (!path.ok()) return fail_cleanly(path.status());
+  base::FileSystem& files = base::real_file_system();
+  // A prune that has begun would not see it.
+  auto lock = checkpoint::FolderLock::take(base::folder_of(*path), "headway ckpt anchor");
+  if (!lock.ok()) return fail_cleanly(lock.status());
+  auto manifest = checkpoint::read_manifest(files, *path);
+  if (!manifest.ok()) return fail_cleanly(manifest.status());
+  const Status status = options.remove ? checkpoint::remove_anchor(files, *path)
+                                       : checkpoint::set_anchor(files, *path, options.note);
+  if (!status.ok()) return fail_cleanly(status);
+  const Style style = out_style();
+  Page page(style);
+  page.add_whole(Line()
+                     .add(clean(*path, style), Ink::strong)
+                     .add(options.remove ? ": no anchor any more" : ": kept forever"));
+  return print_out(page.text());
+}
+
+}  // namespace
+
+void add_ckpt_anchor(CLI::App& ckpt, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = ckpt.add_subcommand("anchor", "Keep a checkpoint forever: prune leaves it");
+  verb->add_option("path", options->path, "Checkpoint, or folder of them: then the newest")
+      ->required()
+      ->type_name("PATH");
+  verb->add_option("--note", options->note, "Why, for those who find it")->type_name("TEXT");
+  verb->add_flag("--remove", options->remove, "Take the anchor away");
+  verb->footer(
+      "Example:\n"
+      "  headway ckpt anchor /data/ckpt/step-00012000-000024 --note 'best so far'");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli

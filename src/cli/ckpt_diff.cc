@@ -1,0 +1,185 @@
+// headway ckpt diff: how two checkpoints differ.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checkpoint/diff.h"
+#include "cli/ckpt.h"
+#include "cli/human.h"
+#include "cli/progress.h"
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+using checkpoint::CheckpointDiff;
+using checkpoint::CheckpointReader;
+using checkpoint::ValueDifference;
+
+constexpr std::size_t rows_shown_max = 40;  // of each kind of difference
+
+struct Options {
+  std::string a, b;
+  bool json = false;
+};
+
+std::string fact_text(const std::string& name, const std::string& value, const Style& style) {
+  if (name != "time_ns") return clean(value, style);
+  return human_instant(std::stoll(value), style);  // our own digits, of an int64
+}
+
+// Some of `rows`, and how many are not shown.
+template <typename T>
+std::size_t shown_of(const std::vector<T>& rows) {
+  return std::min(rows.size(), rows_shown_max);
+}
+template <typename T>
+void add_rest(Page& page, const std::vector<T>& rows) {
+  if (rows.size() <= rows_shown_max) return;
+  page.add(
+      fmt::format("    and {} more; --json has all", human_count(rows.size() - rows_shown_max)),
+      Ink::dim);
+}
+
+void add_only(Page& page, const char* letter, const std::vector<std::string>& names) {
+  if (names.empty()) return;
+  page.add(fmt::format("  only in {}", letter), Ink::dim);
+  for (std::size_t i = 0; i < shown_of(names); ++i) {
+    page.add_whole(Line().add("    ").add(clean(names[i], page.style()), Ink::wasted));
+  }
+  add_rest(page, names);
+}
+
+void add_values(Page& page, const CheckpointDiff& diff) {
+  if (diff.values.empty()) return;
+  const Style& style = page.style();
+  std::vector<const ValueDifference*> order;
+  for (const ValueDifference& each : diff.values) order.push_back(&each);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return a->difference.max_abs > b->difference.max_abs;
+  });
+  int names = 0;
+  for (std::size_t i = 0; i < shown_of(order); ++i) {
+    names = std::max(names, columns_of(clean(order[i]->name, style)));
+  }
+  names = std::min(names, std::max(20, style.width - 60));
+  page.add(Line()
+               .add("  other values", Ink::dim)
+               .right("differ", names + 6 + 22, Ink::dim)
+               .right("largest by", names + 6 + 36, Ink::dim)
+               .to(names + 6 + 38)
+               .add("first at", Ink::dim));
+  for (std::size_t i = 0; i < shown_of(order); ++i) {
+    const ValueDifference& each = *order[i];
+    const auto& d = each.difference;
+    Line line;
+    line.add("    ").add(clean(each.name, style));
+    line.right(fmt::format("{} of {}", human_count(d.elements), human_count(each.elements)),
+               names + 6 + 22);
+    line.right(fmt::format("{:.3g}", d.max_abs), names + 6 + 36, Ink::strong);
+    line.to(names + 6 + 38).add(shape_text(each.first));
+    if (d.not_finite > 0) {
+      line.add(fmt::format("  {} nan or inf", human_count(d.not_finite)), Ink::down);
+    }
+    page.add_whole(line);
+  }
+  add_rest(page, order);
+}
+
+std::string to_text(const CheckpointDiff& diff, const CheckpointReader& a,
+                    const CheckpointReader& b) {
+  const Style style = out_style();
+  Page page(style);
+  page.add_whole(Line().add("a  ", Ink::dim).add(clean(a.path(), style), Ink::strong));
+  page.add_whole(Line().add("b  ", Ink::dim).add(clean(b.path(), style), Ink::strong));
+  for (const auto& fact : diff.facts) {
+    page.add_whole(Line()
+                       .add("  ")
+                       .add(fact.name == "time_ns" ? "saved" : fact.name, Ink::dim)
+                       .to(15)
+                       .add(fact_text(fact.name, fact.a, style))
+                       .add(fmt::format(" {} ", page.arrow()), Ink::dim)
+                       .add(fact_text(fact.name, fact.b, style)));
+  }
+  add_only(page, "a", diff.only_a);
+  add_only(page, "b", diff.only_b);
+  if (!diff.kinds.empty()) page.add("  other type or shape", Ink::dim);
+  for (std::size_t i = 0; i < shown_of(diff.kinds); ++i) {
+    const auto& kind = diff.kinds[i];
+    page.add_whole(Line()
+                       .add("    ")
+                       .add(clean(kind.name, style))
+                       .add("  ")
+                       .add(kind.a)
+                       .add(fmt::format(" {} ", page.arrow()), Ink::dim)
+                       .add(kind.b, Ink::wasted));
+  }
+  add_rest(page, diff.kinds);
+  add_values(page, diff);
+  const std::size_t other = diff.values.size() + diff.kinds.size();
+  Line sum;
+  sum.add("  ").add(fmt::format("{} tensors equal to the last bit", human_count(diff.same)),
+                    diff.same_tensors() ? Ink::effective : Ink::plain);
+  if (other > 0) sum.add(fmt::format(", {} not", human_count(other)), Ink::down);
+  if (!diff.only_a.empty() || !diff.only_b.empty()) {
+    sum.add(fmt::format(", {} only in one", human_count(diff.only_a.size() + diff.only_b.size())));
+  }
+  page.add(sum);
+  return page.text();
+}
+
+Json to_json(const CheckpointDiff& diff, const CheckpointReader& a, const CheckpointReader& b) {
+  Json json = {
+      {"a", a.path()},         {"b", b.path()},           {"same_tensors", diff.same_tensors()},
+      {"same", diff.same},     {"facts", Json::object()}, {"only_a", diff.only_a},
+      {"only_b", diff.only_b}, {"kinds", Json::array()},  {"values", Json::array()}};
+  for (const auto& fact : diff.facts) json["facts"][fact.name] = {{"a", fact.a}, {"b", fact.b}};
+  for (const auto& kind : diff.kinds) {
+    json["kinds"].push_back({{"name", kind.name}, {"a", kind.a}, {"b", kind.b}});
+  }
+  for (const ValueDifference& each : diff.values) {
+    json["values"].push_back({{"name", each.name},
+                              {"dtype", checkpoint::name_of(each.dtype)},
+                              {"shape", each.shape},
+                              {"elements", each.elements},
+                              {"differing", each.difference.elements},
+                              {"not_finite", each.difference.not_finite},
+                              {"max_abs", each.difference.max_abs},
+                              {"first", each.first}});
+  }
+  return json;
+}
+
+int execute(const Options& options) {
+  auto a = open_checkpoint(options.a);
+  if (!a.ok()) return fail_cleanly(a.status());
+  auto b = open_checkpoint(options.b);
+  if (!b.ok()) return fail_cleanly(b.status());
+  std::uint64_t bytes = 0;
+  for (const auto& info : (*a)->tensors()) bytes += info.bytes;
+  ProgressBar progress("diff", bytes);
+  const auto diff = checkpoint::diff_checkpoints(**a, **b, progress.callback());
+  progress.clear();
+  if (!diff.ok()) return fail_cleanly(diff.status());
+  const int code = options.json ? print_json(to_json(diff.value(), **a, **b))
+                                : print_out(to_text(diff.value(), **a, **b));
+  if (code != kExitOk) return code;
+  return diff.value().same_tensors() ? kExitOk : kExitCheckFailed;
+}
+
+}  // namespace
+
+void add_ckpt_diff(CLI::App& ckpt, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = ckpt.add_subcommand("diff", "Compare two checkpoints, tensor by tensor");
+  verb->add_option("a", options->a, "One")->required()->type_name("A");
+  verb->add_option("b", options->b, "The other")->required()->type_name("B");
+  verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->footer(
+      "However many ranks saved them. Exit code 1 where tensors differ.\n"
+      "Example:\n"
+      "  headway ckpt diff /data/ckpt/step-00000100-000001 /data/ckpt/LATEST");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,118 @@
+// headway ckpt ls: which checkpoints there are.
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "checkpoint/anchor.h"
+#include "cli/ckpt.h"
+#include "cli/human.h"
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+using base::Status;
+using checkpoint::Look;
+
+struct Options {
+  std::string folder = ".";
+  bool deep = false;
+  bool json = false;
+};
+
+constexpr int kStepEnd = 9, kAgeEnd = 19, kSizeEnd = 31, kRanksEnd = 39, kState = 41;
+
+void add_row(Page& page, const Look& look, int name_end, bool newest, std::int64_t now_ns) {
+  const Style& style = page.style();
+  const bool known = look.state.ok() || !look.manifest.files.empty();
+  Line line;
+  line.add("  ").add(look.name.text(), newest ? Ink::strong : Ink::plain);
+  line.right(human_count(look.name.step), name_end + kStepEnd);
+  line.right(known ? age_text(look.manifest.time_ns, now_ns, style) : "-", name_end + kAgeEnd);
+  line.right(known ? human_bytes(look.bytes) : "-", name_end + kSizeEnd);
+  line.right(known ? human_count(look.manifest.world_size) : "-", name_end + kRanksEnd);
+  line.to(name_end + kState).add(state_word(look), state_ink(look));
+  if (newest) line.add(fmt::format(" {} newest", page.dot()), Ink::strong);
+  if (look.anchor) {
+    line.add(fmt::format(" {} anchor", page.dot()), Ink::launcher_init);
+    const std::string note = checkpoint::anchor_note(base::real_file_system(), look.path);
+    if (!note.empty()) line.add(": " + clean(note, style), Ink::dim);
+  }
+  if (look.is_link) line.add(fmt::format(" {} a link", page.dot()), Ink::dim);
+  page.add(line);
+  if (look.state.ok()) return;
+  page.add_broken(
+      Line().add("      ").add(clean(without_prefix(look.state.message(), look.path), style),
+                               state_ink(look)),
+      6);
+}
+
+std::string to_text(const std::string& folder, const std::vector<Look>& looks, bool deep) {
+  const Style style = out_style();
+  Page page(style);
+  std::uint64_t bytes = 0;
+  int names = columns_of("name");
+  std::size_t bad = 0;
+  for (const Look& look : looks) {
+    bytes += look.bytes;
+    bad += look.state.ok() ? 0 : 1;
+    names = std::max(names, columns_of(look.name.text()));
+  }
+  Line title;
+  title.add(clean(folder, style), Ink::strong);
+  title.add(fmt::format(" {} {} checkpoint{} {} {}", page.dot(), looks.size(),
+                        looks.size() == 1 ? "" : "s", page.dot(), human_bytes(bytes)));
+  if (bad > 0)
+    title.add(fmt::format(" {} ", page.dot())).add(fmt::format("{} bad", bad), Ink::down);
+  page.add_whole(title);
+  if (looks.empty()) return page.text();
+  const int end = names + 2;
+  page.add(Line()
+               .add("  ")
+               .add("name", Ink::dim)
+               .right("step", end + kStepEnd, Ink::dim)
+               .right("age", end + kAgeEnd, Ink::dim)
+               .right("size", end + kSizeEnd, Ink::dim)
+               .right("ranks", end + kRanksEnd, Ink::dim)
+               .to(end + kState)
+               .add(deep ? "state, every byte read" : "state", Ink::dim));
+  const std::int64_t now_ns = base::real_ns();
+  bool found = false;
+  for (const Look& look : looks) {
+    const bool newest = look.state.ok() && !found;
+    found |= newest;
+    add_row(page, look, end, newest, now_ns);
+  }
+  return page.text();
+}
+
+int execute(const Options& options) {
+  if (Status status = check_local(options.folder); !status.ok()) return fail_cleanly(status);
+  const std::string folder = checkpoint::without_last_slash(options.folder);
+  base::FileSystem& files = base::real_file_system();
+  auto looks =
+      checkpoint::look_at_all(files, folder, options.deep ? check_deep : checkpoint::DeepCheck());
+  if (!looks.ok()) return fail_cleanly(looks.status());
+  if (looks->empty() && checkpoint::is_checkpoint(files, folder)) {
+    return fail_cleanly(Status::invalid(fmt::format(
+        "{}: one checkpoint, not a folder of them; try `headway ckpt show {}`", folder, folder)));
+  }
+  if (!options.json) return print_out(to_text(folder, *looks, options.deep));
+  Json list = Json::array();
+  for (const Look& look : *looks) list.push_back(to_json(look));
+  return print_json({{"folder", folder}, {"deep", options.deep}, {"checkpoints", list}});
+}
+
+}  // namespace
+
+void add_ckpt_ls(CLI::App& ckpt, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = ckpt.add_subcommand("ls", "List the checkpoints of a folder, newest first");
+  verb->add_option("folder", options->folder, "Folder of checkpoints (default: this one)")
+      ->type_name("FOLDER");
+  verb->add_flag("--deep", options->deep, "Read every byte, not only manifests and sizes");
+  verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->footer("Example:\n  headway ckpt ls /data/ckpt");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli

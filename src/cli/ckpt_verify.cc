@@ -1,0 +1,139 @@
+// headway ckpt verify: reads every byte and compares.
+#include <fmt/format.h>
+
+#include "checkpoint/verify.h"
+#include "cli/ckpt.h"
+#include "cli/human.h"
+#include "cli/progress.h"
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+using base::Result;
+using base::Status;
+using checkpoint::Damage;
+using checkpoint::VerifyReport;
+
+struct Options {
+  std::string path;
+  bool json = false;
+};
+
+// What a path means here: one checkpoint, or all of a folder.
+Result<std::vector<std::string>> checkpoints_at(const std::string& given) {
+  if (Status status = check_local(given); !status.ok()) return status;
+  base::FileSystem& files = base::real_file_system();
+  const std::string path = checkpoint::without_last_slash(given);
+  if (checkpoint::last_name_of(path) == checkpoint::latest_name ||
+      checkpoint::is_checkpoint(files, path)) {
+    auto found = find_local_checkpoint(path);
+    if (!found.ok()) return found.status();
+    return std::vector{*found};
+  }
+  auto looks = checkpoint::look_at_all(files, path);
+  if (!looks.ok()) return looks.status();
+  std::vector<std::string> out;
+  for (const checkpoint::Look& look : *looks) {
+    if (!look.unfinished) out.push_back(look.path);
+  }
+  if (!out.empty()) return out;
+  return Status::not_found(
+      fmt::format("{}: neither a checkpoint (it has no {}) nor a folder of checkpoints", path,
+                  checkpoint::manifest_name));
+}
+
+Result<VerifyReport> verify_one(const std::string& path) {
+  base::FileSystem& files = base::real_file_system();
+  std::uint64_t bytes = 0;
+  auto manifest = checkpoint::read_manifest(files, path);
+  if (manifest.ok()) {
+    for (const auto& file : manifest->files) bytes += file.bytes;
+  }
+  ProgressBar progress("verify " + checkpoint::last_name_of(path), bytes);
+  return checkpoint::verify_checkpoint(files, path, progress.callback());
+}
+
+void add_text(Page& page, const std::string& path, const VerifyReport& report) {
+  const Style& style = page.style();
+  Line line;
+  line.add(clean(path, style), Ink::strong).add(fmt::format(" {} ", page.dot()));
+  if (report.good()) {
+    line.add("good", Ink::effective);
+    line.add(fmt::format(" {} {} in {} files, {} tensors", page.dot(), human_bytes(report.bytes),
+                         human_count(report.files), human_count(report.tensors)));
+  } else {
+    line.add("damaged", Ink::down);
+  }
+  page.add_whole(line);
+  for (const Damage& damage : report.damages) {
+    page.add_whole(Line().add("  ").add(clean(without_prefix(damage.text, path), style)));
+  }
+  if (report.more_damages > 0) {
+    page.add(fmt::format("  and {} more", human_count(report.more_damages)));
+  }
+}
+
+Json to_json(const std::string& path, const VerifyReport& report) {
+  Json json = {{"path", path},
+               {"good", report.good()},
+               {"files", report.files},
+               {"bytes", report.bytes},
+               {"tensors", report.tensors},
+               {"damages", Json::array()},
+               {"more_damages", report.more_damages}};
+  for (const Damage& damage : report.damages) {
+    Json each = {{"file", damage.file}, {"what", damage.text}};
+    if (damage.chunk) {
+      each["chunk"] = *damage.chunk;
+      each["begin"] = *damage.begin;
+      each["end"] = *damage.end;
+    }
+    json["damages"].push_back(each);
+  }
+  return json;
+}
+
+int execute(const Options& options) {
+  auto paths = checkpoints_at(options.path);
+  if (!paths.ok()) return fail_cleanly(paths.status());
+  const Style style = out_style();
+  bool good = true;
+  Json list = Json::array();
+  for (const std::string& path : *paths) {
+    auto report = verify_one(path);
+    if (!report.ok()) return fail_cleanly(report.status());
+    good &= report->good();
+    if (options.json) {
+      list.push_back(to_json(path, *report));
+      continue;
+    }
+    Page page(style);  // told one by one: the next may take long
+    add_text(page, path, *report);
+    if (const int code = print_out(page.text()); code != kExitOk) return code;
+  }
+  if (options.json) {
+    const int code = print_json({{"good", good}, {"checkpoints", list}});
+    if (code != kExitOk) return code;
+  }
+  return good ? kExitOk : kExitCheckFailed;
+}
+
+}  // namespace
+
+void add_ckpt_verify(CLI::App& ckpt, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = ckpt.add_subcommand("verify", "Read every byte and compare with the checksums");
+  verb->add_option("path", options->path, "Checkpoint, or folder of them: then all")
+      ->required()
+      ->type_name("PATH|FOLDER");
+  verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->footer(
+      "Exit code 1 where something is damaged.\n"
+      "Examples:\n"
+      "  headway ckpt verify /data/ckpt\n"
+      "  headway ckpt verify /data/ckpt/LATEST && start-training");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli
