@@ -4,12 +4,14 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "base/file_system.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/load.h"
 #include "replica_module.h"
 
 namespace headway::python {
@@ -33,9 +35,64 @@ std::vector<Listed> list_checkpoints(const std::string& path, std::size_t max) {
   return listed;
 }
 
+// (name, offsets, shape, address): this part of that tensor, to that place.
+using WantTuple =
+    std::tuple<std::string, std::vector<std::uint64_t>, std::vector<std::uint64_t>, std::uintptr_t>;
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) {
+    base::Status status;
+    {
+      const nb::gil_scoped_release release;
+      auto reader = checkpoint::CheckpointReader::open(base::real_file_system(), path);
+      status = reader.status();
+      if (reader.ok()) reader_ = std::move(*reader);
+    }
+    raise_if_bad(status);
+  }
+  const checkpoint::CheckpointReader& get() const { return *reader_; }
+
+  nb::list tensors() const {
+    nb::list tensors;
+    for (const checkpoint::TensorInfo& info : reader_->tensors()) {
+      tensors.append(nb::make_tuple(info.name, std::string(name_of(info.dtype)), info.shape));
+    }
+    return tensors;
+  }
+  void read(const std::vector<WantTuple>& given, unsigned threads) const {
+    std::vector<checkpoint::Want> wants;
+    for (const auto& [name, offsets, shape, address] : given) {
+      const checkpoint::TensorInfo* info = reader_->find(name);
+      if (info == nullptr) throw CheckpointError(reader_->path() + ": has no tensor " + name);
+      const auto bytes = checkpoint::bytes_of_shape(info->dtype, shape);
+      if (!bytes) throw CheckpointError(name + ": too large");
+      wants.push_back({name, {offsets, shape}, {reinterpret_cast<std::byte*>(address), *bytes}});
+    }
+    base::Status status;
+    {
+      const nb::gil_scoped_release release;
+      status = reader_->read_all(wants, {true, threads});
+    }
+    raise_if_bad(status);
+  }
+
+ private:
+  std::unique_ptr<checkpoint::CheckpointReader> reader_;
+};
+
 }  // namespace
 
 void add_reader(nb::module_& module) {
+  nb::class_<Reader>(module, "Reader")
+      .def(nb::init<const std::string&>(), nb::arg("path"))
+      .def_prop_ro("path", [](const Reader& reader) { return reader.get().path(); })
+      .def_prop_ro("step", [](const Reader& reader) { return reader.get().manifest().step; })
+      .def_prop_ro("data", [](const Reader& reader) { return reader.get().manifest().data; })
+      .def_prop_ro("world_size",
+                   [](const Reader& reader) { return reader.get().manifest().world_size; })
+      .def("tensors", &Reader::tensors)
+      .def("read", &Reader::read, nb::arg("wants"), nb::arg("threads"));
   module.def("list_checkpoints", &list_checkpoints, nb::arg("folder"), nb::arg("max"),
              nb::call_guard<nb::gil_scoped_release>());
 }

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from headway.checkpoint import agree, choose, collect, tagged
+from headway.checkpoint import agree, choose, collect, tagged, where
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.parts import ModelPart, OptimizerPart
-from headway.checkpoint.tensors import Piece, place, view
+from headway.checkpoint.tensors import TORCH_DTYPES, Piece, is_dtensor, place, view
 
 if TYPE_CHECKING:
     from headway.checkpoint.checkpointer import Checkpointer
@@ -102,11 +102,22 @@ def _model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, 
 
 
 def _load_rest(
-    keeper: Checkpointer, document: dict[str, Any], fetch: Callable[[str], torch.Tensor]
+    keeper: Checkpointer,
+    document: dict[str, Any],
+    fetch: Callable[[str], torch.Tensor],
+    saved_ranks: int,
 ) -> None:
     for name, part in keeper.parts.items():
         if name not in document["parts"]:
             raise Mismatch(f"{name}: not in what was saved")
+        if part.per_rank and saved_ranks != keeper.place.world_size:
+            warnings.warn(
+                f"headway: {name} is not restored: it was saved by {saved_ranks} ranks, each its "
+                f"own, and there are {keeper.place.world_size} now",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+            continue
         part.load(tagged.decode(document["parts"][name], fetch))
 
 
@@ -141,9 +152,31 @@ def _from_replica(keeper: Checkpointer, whole: Any, spare: bool) -> Restored:
                 adopted += 1
             else:
                 _local(live).copy_(taken)
-    _load_rest(keeper, document, at if slot is not None else lambda name: at(name).clone())
-    tier = "replica" if slot is not None else "replica-copy"
-    return Restored(whole.step, whole.data, tier)
+
+    def fetch(name: str) -> torch.Tensor:
+        taken = at(name) if slot is not None else at(name).clone()
+        return _as_state_of(keeper, name, taken)
+
+    _load_rest(keeper, document, fetch, whole.world_size)
+    return Restored(whole.step, whole.data, "replica" if adopted else "replica-copy")
+
+
+def _as_state_of(keeper: Checkpointer, name: str, local: torch.Tensor) -> torch.Tensor:
+    """The optimizer's state of a parameter that is spread over ranks is spread like it."""
+    part = keeper.parts.get("optimizer")
+    like = part.like(name) if isinstance(part, OptimizerPart) else None
+    if like is None or not is_dtensor(like) or local.shape != like.to_local().shape:
+        return local
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.from_local(
+        local,
+        like.device_mesh,
+        like.placements,
+        run_check=False,
+        shape=like.shape,
+        stride=like.stride(),
+    )
 
 
 def _local(tensor: torch.Tensor) -> torch.Tensor:
@@ -201,19 +234,21 @@ def _from_disk(keeper: Checkpointer, candidate: choose.Candidate) -> Restored:
     for name, tensor in [*targets.items(), *fetched.items()]:
         piece = place(name, tensor)
         found = tensors.get(name)
-        if found is None or found[0] != piece.piece.dtype:
-            raise Mismatch(f"{name}: {piece.piece.dtype} is wanted, saved was {found and found[0]}")
+        if found is None or (found[0], tuple(found[1])) != (piece.piece.dtype, tuple(tensor.shape)):
+            wanted = f"{piece.piece.dtype} {list(tensor.shape)}"
+            was = "nothing" if found is None else f"{found[0]} {list(found[1])}"
+            raise Mismatch(f"{name}: {wanted} is wanted, saved was {was}")
         memory = piece.local
         if memory.device.type != "cpu" or not memory.is_contiguous():
             memory = torch.empty(memory.shape, dtype=memory.dtype)
             after.append((piece.local, memory))
         offsets, shape = list(piece.piece.offsets), list(piece.piece.shape)
         wants.append((name, offsets, shape, memory.data_ptr()))
-    reader.read(wants, keeper.threads)
+    reader.read(wants, where.threads(keeper.place.local_world_size))
     with torch.no_grad():
         for tensor, memory in after:
             tensor.copy_(memory)
-    _load_rest(keeper, document, fetched.__getitem__)
+    _load_rest(keeper, document, fetched.__getitem__, saved_ranks)
     return Restored(reader.step, reader.data, "disk")
 
 
@@ -227,8 +262,6 @@ def _tensor_names(coded: Any) -> list[str]:
 
 
 def _allocate(keeper: Checkpointer, name: str, tensors: dict[str, Any]) -> torch.Tensor:
-    from headway.checkpoint.tensors import TORCH_DTYPES
-
     dtype, shape = tensors[name]
     part = keeper.parts.get("optimizer")
     like = part.like(name) if isinstance(part, OptimizerPart) else None

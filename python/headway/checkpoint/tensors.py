@@ -46,7 +46,7 @@ class Placed(NamedTuple):
     first: bool  # of those that have the same this rank is the first
 
 
-def _is_dtensor(tensor: torch.Tensor) -> bool:
+def is_dtensor(tensor: torch.Tensor) -> bool:
     return type(tensor).__name__ == "DTensor" and hasattr(tensor, "device_mesh")
 
 
@@ -56,7 +56,7 @@ def place(name: str, tensor: torch.Tensor) -> Placed:
         raise CheckpointError(f"{name}: a tensor of layout {tensor.layout} cannot be saved")
     if tensor.dtype not in DTYPES:
         raise CheckpointError(f"{name}: a tensor of type {tensor.dtype} cannot be saved")
-    if _is_dtensor(tensor):
+    if is_dtensor(tensor):
         return _place_dtensor(name, tensor)
     local = tensor.detach()
     piece = Piece(name, DTYPES[local.dtype], tuple(local.shape), (0,) * local.dim())
