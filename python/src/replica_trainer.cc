@@ -127,7 +127,8 @@ void add_trainer(nb::module_& module) {
           [](PyTrainer* self, const std::string& folder, const std::string& checkpoints,
              const std::string& job, std::uint64_t attempt, std::uint32_t rank,
              std::uint32_t world_size, std::uint32_t local_world_size,
-             const std::vector<std::string>& command, unsigned threads, nb::object record) {
+             const std::vector<std::string>& command, unsigned threads, std::uint32_t keep_last,
+             double keep_every_s, nb::object record) {
             replica::LinkOptions options;
             options.folder = folder;
             options.command = command;
@@ -138,6 +139,8 @@ void add_trainer(nb::module_& module) {
             hello.rank = rank;
             hello.world_size = world_size;
             hello.local_world_size = local_world_size;
+            hello.keep_last = keep_last;
+            hello.keep_every_ns = to_ns(keep_every_s);
             void* function = record.is_none()
                                  ? nullptr
                                  : PyCapsule_GetPointer(record.ptr(), "headway.hw_checkpoint");
@@ -147,7 +150,8 @@ void add_trainer(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("folder"), nb::arg("checkpoints"), nb::arg("job"),
           nb::arg("attempt"), nb::arg("rank"), nb::arg("world_size"), nb::arg("local_world_size"),
-          nb::arg("command"), nb::arg("threads"), nb::arg("record").none())
+          nb::arg("command"), nb::arg("threads"), nb::arg("keep_last"), nb::arg("keep_every_s"),
+          nb::arg("record").none())
       .def("plan", &PyTrainer::plan, nb::arg("pieces"), nb::arg("slots"))
       .def("can_begin", [](PyTrainer& self) { return self.trainer().can_begin(); })
       .def(
@@ -157,6 +161,7 @@ void add_trainer(nb::module_& module) {
       .def("fill", &PyTrainer::fill, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
            nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
       .def("refusal", [](PyTrainer& self) { return self.trainer().refusal(); })
+      .def("bye", [](PyTrainer& self) { self.trainer().bye(); })
       .def("news", &PyTrainer::news)
       .def(
           "left_behind",

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
+#include "checkpoint/prune.h"
 #include "replica/memory_room.h"
 #include "replica/packet_socket.h"
 #include "replica/persist.h"
@@ -74,6 +75,12 @@ bool Holder::has_clients() const {
                      [](const auto& entry) { return entry.second->client.valid(); });
 }
 
+bool Holder::all_done() const {
+  return ranks_here() != 0 && ranks_.size() == ranks_here() && !has_clients() &&
+         std::all_of(ranks_.begin(), ranks_.end(),
+                     [](const auto& entry) { return entry.second->done; });
+}
+
 // ---- The loop.
 
 Status Holder::run(int stop) {
@@ -102,8 +109,10 @@ Status Holder::run(int stop) {
     consider();
     const std::int64_t alone_ns = has_clients() ? 0 : now_ns() - alone_since_ns_;
     const bool orphaned = options_.orphan_ns >= 0 && alone_ns > options_.orphan_ns;
-    if (stopping_ || orphaned) write_newest();
-    const bool over = options_.linger_ns >= 0 && alone_ns > options_.linger_ns;
+    const bool all_ended = options_.linger_ns >= 0 && all_done();
+    if (stopping_ || orphaned || all_ended) write_newest();
+    const bool over = all_ended || (options_.linger_ns >= 0 && alone_ns > options_.linger_ns);
+    if (orphaned && !writing_) unlock_folder();
     if ((stopping_ || over) && !writing_) break;
   }
   if (!last_.ok()) return last_;
@@ -177,14 +186,45 @@ bool Holder::serve(int client) {
     return false;
   }
   if (message.say == Say::reserve) on_reserve(rank, message);
+  if (message.say == Say::bye) rank.done = true;
   return true;
 }
 
 void Holder::on_hello(UniqueFd& client, const Message& message) {
+  if (Status locked = lock_folder(message); !locked.ok()) {
+    Message refusal{.say = Say::refused};
+    refusal.text = locked.message();
+    (void)send_packet(client.get(), refusal);
+    return;
+  }
   Rank& rank = rank_of(message.rank);
   rank.client = std::move(client);
   rank.hello = message;
+  rank.done = false;
   tell_slots(rank);
+}
+
+// As long as somebody trains, nobody else saves there or removes anything. Of several machines the
+// one with rank 0 has the lock for all.
+Status Holder::lock_folder(const Message& hello) {
+  const bool ours = hello.rank == 0 || hello.world_size == hello.local_world_size;
+  if (!ours || (folder_lock_ && locked_ == hello.folder)) return {};
+  if (folder_lock_ && has_clients()) {
+    return Status::invalid(fmt::format(
+        "{}: ranks of one job save into different folders, {} and it", hello.folder, locked_));
+  }
+  unlock_folder();
+  if (Status made = base::make_dirs(hello.folder); !made.ok()) return made;
+  auto lock = checkpoint::FolderLock::take(hello.folder, "the job " + hello.job);
+  if (!lock.ok()) return lock.status();
+  folder_lock_ = std::move(*lock);
+  locked_ = hello.folder;
+  return {};
+}
+
+void Holder::unlock_folder() {
+  folder_lock_.reset();
+  locked_.clear();
 }
 
 void Holder::on_reserve(Rank& rank, const Message& message) {
@@ -286,15 +326,26 @@ void Holder::start(const Choice& choice) {
     slots.push_back(slot);
     if (hello == nullptr && !ranks_[number]->hello.folder.empty()) hello = &ranks_[number]->hello;
   }
-  disk_.add([this, choice, slots, path = hello->folder, job = hello->job] {
+  disk_.add([this, choice, slots, told = *hello] {
     const std::int64_t begin_ns = now_ns();
-    checkpoint::CheckpointFolder folder(base::real_file_system(), path);
-    auto written = persist(folder, job, slots, [this] { return !give_up_; });
+    checkpoint::CheckpointFolder folder(base::real_file_system(), told.folder);
+    auto written = persist(folder, told.job, slots, [this] { return !give_up_; });
     const std::int64_t took_ns = now_ns() - begin_ns;
+    if (written.ok() && told.keep_last > 0) thin_out(told);
     Result<std::string> name =
         written.ok() ? Result<std::string>(written->text()) : Result<std::string>(written.status());
     post([this, choice, name, took_ns] { finished(choice, name, took_ns); });
   });
+}
+
+// What cannot be removed is no reason to stop training.
+void Holder::thin_out(const Message& told) const {
+  base::FileSystem& files = base::real_file_system();
+  const checkpoint::RetentionPolicy policy{told.keep_last, told.keep_every_ns, false};
+  auto plan = checkpoint::plan_prune(files, told.folder, policy);
+  Status status = plan.status();
+  if (plan.ok()) status = checkpoint::execute_prune(files, told.folder, *plan);
+  if (!status.ok()) options_.note(status.message());
 }
 
 void Holder::finished(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {

@@ -20,6 +20,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "checkpoint/lock.h"
 #include "replica/choose.h"
 #include "replica/message.h"
 #include "replica/rank_slots.h"
@@ -58,6 +59,7 @@ class Holder {
     std::uint64_t bytes = 0;  // that were asked for
     std::uint32_t count = 0;
     bool allocating = false;
+    bool done = false;  // it ended well
   };
   explicit Holder(HolderOptions options) : options_(std::move(options)) {}
 
@@ -66,6 +68,8 @@ class Holder {
   // False: it is gone.
   [[nodiscard]] bool serve(int client);
   void on_hello(base::UniqueFd& client, const Message& message);
+  base::Status lock_folder(const Message& hello);
+  void unlock_folder();
   void on_reserve(Rank& rank, const Message& message);
   void allocate(Rank& rank, std::uint32_t missing);
   void tell_slots(Rank& rank);
@@ -75,8 +79,10 @@ class Holder {
   void consider();
   void write_newest();
   void start(const Choice& choice);
+  void thin_out(const Message& told) const;
   void finished(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
   [[nodiscard]] bool has_clients() const;
+  [[nodiscard]] bool all_done() const;
   [[nodiscard]] int wait_ms(std::int64_t now_ns) const;
 
   // From the workers' threads to run()'s.
@@ -90,6 +96,8 @@ class Holder {
   std::vector<std::function<void()>> posts_;
   std::map<std::uint32_t, std::unique_ptr<Rank>> ranks_;
   std::vector<base::UniqueFd> strangers_;  // connected, no hello yet
+  std::optional<checkpoint::FolderLock> folder_lock_;
+  std::string locked_;  // the folder
   std::optional<Choice> writing_;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> tried_;  // attempt, step
   base::Status last_;                                             // of the last write

@@ -50,13 +50,18 @@ void Link::reserve(std::uint64_t bytes, std::uint32_t count) {
   wanted_.say = Say::reserve;
   wanted_.bytes = bytes;
   wanted_.count = count;
-  refusal_.clear();
+  if (!refused_) refusal_.clear();
   send(wanted_);
 }
 
 void Link::look() {
   const Lock lock(mutex_);
   send({.say = Say::look});
+}
+
+void Link::bye() {
+  const Lock lock(mutex_);
+  send({.say = Say::bye});
 }
 
 // With the lock. A packet that is lost is no harm: who connects again says everything again.
@@ -76,7 +81,8 @@ std::string Link::refusal() const {
 
 bool Link::wait_for_answer(std::int64_t limit_ns) const {
   Lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns), [this] { return answered_; });
+  return changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns),
+                           [this] { return answered_ || refused_; });
 }
 
 bool Link::wait_for_slots(
@@ -96,11 +102,11 @@ void Link::stay() {
     {
       const Lock lock(mutex_);
       if (leave_) return;
-      if (!socket_.valid()) connect();
+      if (!socket_.valid() && !refused_) connect();
       socket = socket_.get();
     }
     pollfd fds[2] = {{wake_.get(), POLLIN, 0}, {socket, POLLIN, 0}};
-    (void)::poll(fds, 2, socket < 0 ? kAgainMs : -1);
+    (void)::poll(fds, 2, socket < 0 && !refused_ ? kAgainMs : -1);
     if (fds[1].revents == 0) continue;
     Message message;
     switch (receive_packet(socket, message)) {
@@ -170,6 +176,13 @@ void Link::take(const Message& message) {
     case Say::durable:
       options_.on_news(message);
       return;
+    case Say::refused: {
+      const Lock lock(mutex_);
+      refused_ = true;
+      refusal_ = message.text;
+      changed_.notify_all();
+      return;
+    }
     default:
       return;
   }

@@ -45,7 +45,10 @@ class Link {
   // Until this is true of the slots, the holder has refused, or time is up.
   bool wait_for_slots(const std::function<bool(const std::vector<std::shared_ptr<Slot>>&)>& enough,
                       std::int64_t limit_ns) const;
-  [[nodiscard]] std::string refusal() const;  // of the last reserve(); "" while there is none
+  // Of the last reserve(), or of everything; "" while there is none.
+  [[nodiscard]] std::string refusal() const;
+  // Nobody will go on from here.
+  void bye();
 
  private:
   void stay();
@@ -64,6 +67,7 @@ class Link {
   Message wanted_;  // `reserve`, once it was said
   std::vector<std::shared_ptr<Slot>> slots_;
   std::string refusal_;
+  bool refused_ = false;  // for good
   bool answered_ = false;
   bool leave_ = false;
   int child_ = -1;  // the holder that was started here

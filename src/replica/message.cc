@@ -10,8 +10,8 @@ using base::Result;
 using base::Status;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 6> kSay = {"hello", "reserve", "look",
-                                                  "slots", "durable", "failed"};
+constexpr std::array<std::string_view, 8> kSay = {"hello", "reserve", "look",   "bye",
+                                                  "slots", "durable", "failed", "refused"};
 
 // Missing ones keep what they are; one of another type spoils the packet.
 class Fields {
@@ -64,6 +64,8 @@ std::string to_packet(const Message& message) {
   put("attempt", message.attempt, usual.attempt);
   put("job", message.job, usual.job);
   put("folder", message.folder, usual.folder);
+  put("keep_last", message.keep_last, usual.keep_last);
+  put("keep_every_ns", message.keep_every_ns, usual.keep_every_ns);
   put("bytes", message.bytes, usual.bytes);
   put("count", message.count, usual.count);
   put("step", message.step, usual.step);
@@ -89,6 +91,8 @@ Result<Message> parse_packet(std::string_view packet) {
   fields.number("attempt", message.attempt, UINT64_MAX);
   fields.text("job", message.job);
   fields.text("folder", message.folder);
+  fields.number("keep_last", message.keep_last, UINT32_MAX);
+  fields.number("keep_every_ns", message.keep_every_ns, INT64_MAX);
   fields.number("bytes", message.bytes, UINT64_MAX);
   fields.number("count", message.count, slots_max);
   fields.number("step", message.step, UINT64_MAX);

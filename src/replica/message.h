@@ -22,10 +22,12 @@ enum class Say : std::uint8_t {
   hello,    // who it is and where to; answered by `slots`
   reserve,  // memory for so many images of so many bytes; answered by `slots` or `failed`
   look,     // a slot was sealed
+  bye,      // it ends, and nobody will go on from here
   // The holder's.
   slots,    // these are the rank's, ready for use
   durable,  // the step is on disk, under this name
   failed,   // text says what and why; of a step, or 0
+  refused,  // this trainer cannot be served at all
 };
 
 struct Message {
@@ -36,7 +38,9 @@ struct Message {
   std::uint32_t local_world_size = 1;  // ranks that share this holder
   std::uint64_t attempt = 0;
   std::string job{};
-  std::string folder{};  // of checkpoints
+  std::string folder{};         // of checkpoints
+  std::uint32_t keep_last = 0;  // of them there; 0: all
+  std::int64_t keep_every_ns = 0;
   std::uint64_t bytes = 0;
   std::uint32_t count = 0;
   std::uint64_t step = 0;

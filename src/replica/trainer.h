@@ -44,6 +44,7 @@ class Trainer {
   void fill(const std::shared_ptr<Slot>& slot, const Step& step,
             std::span<const std::byte* const> sources);
   [[nodiscard]] std::string refusal() const { return link_.refusal(); }
+  void bye() { link_.bye(); }
 
   // What the predecessor left, the newest first. Waits for the holder's answer.
   std::vector<Whole> left_behind(std::int64_t wait_ns);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
 import time
 import warnings
 from typing import Any
@@ -24,7 +26,7 @@ from headway.checkpoint.parts import (
     ValuesPart,
     is_plain_optimizer,
 )
-from headway.checkpoint.restore import Restored, restore
+from headway.checkpoint.restore import ANSWER_S, Restored, restore
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
 
 SLOTS = 2  # one that is written to disk, one to write into
@@ -76,15 +78,21 @@ class Checkpointer:
         loader: Any = None,
         values: dict[str, Any] | None = None,
         every_steps: int | None = None,
+        keep_last: int = 3,
+        keep_every_hours: float = 0.0,
         **others: Any,
     ) -> None:
         self.folder = os.path.abspath(folder)
         self.every_steps = every_steps
         self.parts = _make_parts(model, optimizer, loader, values, others)
         self.place = where.find_place(self.folder)
-        self.trainer = where.make_trainer(self.place, self.folder)
+        self.trainer = where.make_trainer(
+            self.place, self.folder, keep_last, keep_every_hours * 3600
+        )
+        atexit.register(self._bye)
         self.group = agree.Group()
         self.skipped = 0  # saves that found no room
+        self.restored_from: str | None = None  # "replica", "replica-copy", "disk"
         self.last_saved: int | None = None
         self.last_durable: int | None = None
         self._unsettled: set[int] = set()
@@ -145,6 +153,12 @@ class Checkpointer:
             time.sleep(0.001)
         return self.group.all(ready)
 
+    def _check_served(self) -> None:
+        self.trainer.left_behind(ANSWER_S)
+        problems = [said for said in agree.gather(self.trainer.refusal()) if said]
+        if problems:
+            raise CheckpointError(f"checkpointer: {problems[0]}")
+
     def _with_document(self, collected: collect.Collected) -> list[Placed]:
         text = collect.to_bytes(collected.document, self._capacity)
         self._capacity = text.numel()
@@ -197,6 +211,16 @@ class Checkpointer:
             self._take_news()
         return True
 
+    def close(self) -> None:
+        """Training is over: what was saved gets to the disk, and the memory is given back."""
+        self.wait()
+        self.trainer.bye()
+
+    def _bye(self) -> None:
+        # After an error somebody may start it again, and go on from memory.
+        if not hasattr(sys, "last_value"):
+            self.trainer.bye()
+
     # ---- restoring
 
     def restore(self) -> int | None:
@@ -204,6 +228,7 @@ class Checkpointer:
         Before DDP, torch.compile or the like get hold of the model it costs no copy."""
         core.begin(rec.RESTORE)
         try:
+            self._check_served()
             restored: Restored | None = restore(self)
         finally:
             core.end(rec.RESTORE)
@@ -212,6 +237,7 @@ class Checkpointer:
         core.restore(restored.step, restored.data, core.name_id(restored.tier))
         run.step, run.data = restored.step, restored.data
         self.last_saved = restored.step
+        self.restored_from = restored.tier
         return restored.step
 
 

@@ -62,6 +62,12 @@ def restore(keeper: Checkpointer) -> Restored | None:
             RuntimeWarning,
             stacklevel=4,
         )
+    if found:
+        # To begin anew without a word would be to lose what is there.
+        raise CheckpointError(
+            f"{keeper.folder}: none of {len(found)} saved states fits; see the warnings. "
+            "To begin anew, save into another folder"
+        )
     return None
 
 
@@ -248,7 +254,7 @@ def _from_disk(keeper: Checkpointer, candidate: choose.Candidate) -> Restored:
     with torch.no_grad():
         for tensor, memory in after:
             tensor.copy_(memory)
-    _load_rest(keeper, document, fetched.__getitem__, saved_ranks)
+    _load_rest(keeper, document, {**fetched, **targets}.__getitem__, saved_ranks)
     return Restored(reader.step, reader.data, "disk")
 
 

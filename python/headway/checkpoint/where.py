@@ -67,7 +67,7 @@ def threads(local_world_size: int) -> int:
     return max(1, min(THREADS_MAX, cores))
 
 
-def make_trainer(place: Place, checkpoints: str) -> Any:
+def make_trainer(place: Place, checkpoints: str, keep_last: int, keep_every_s: float) -> Any:
     from headway import _replica
 
     return _replica.Trainer(
@@ -80,5 +80,7 @@ def make_trainer(place: Place, checkpoints: str) -> Any:
         local_world_size=place.local_world_size,
         command=place.command,
         threads=threads(place.local_world_size),
+        keep_last=keep_last,
+        keep_every_s=keep_every_s,
         record=getattr(core, "hw_checkpoint", None) if core.active() else None,
     )

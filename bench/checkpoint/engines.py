@@ -1,0 +1,134 @@
+"""Ways to save, ours and others', behind one small interface: save() returns when training may go
+on, durable() says whether everything that was saved is on disk. All of them sync their files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed.checkpoint as dcp
+from workloads import Workload
+
+
+def state_of(work: Workload) -> dict[str, Any]:
+    return {"model": work.model.state_dict(), "optimizer": work.optimizer.state_dict()}
+
+
+class Engine:
+    def __init__(self, work: Workload, folder: Path) -> None:
+        self.work = work
+        self.folder = folder
+        self.number = 0
+
+    def next_path(self) -> Path:
+        """A new one for each save; the one before the last goes."""
+        self.number += 1
+        shutil.rmtree(self.folder / str(self.number - 2), ignore_errors=True)
+        return self.folder / str(self.number)
+
+    def save(self) -> None:
+        raise NotImplementedError
+
+    def durable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+
+def _sync(path: Path) -> None:
+    for target in (path, path.parent):
+        fd = os.open(target, os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)
+
+
+class Headway(Engine):
+    def __init__(self, work: Workload, folder: Path) -> None:
+        super().__init__(work, folder)
+        import headway as hw
+
+        self.keeper = hw.checkpointer(
+            folder, model=work.model, optimizer=work.optimizer, keep_last=2
+        )
+
+    def save(self) -> None:
+        self.number += 1
+        self.keeper.save(self.number)
+
+    def durable(self) -> bool:
+        return self.keeper.wait(0)
+
+    def close(self) -> None:
+        self.keeper.close()
+
+
+class TorchSave(Engine):
+    def save(self) -> None:
+        path = self.next_path()
+        path.mkdir(parents=True)
+        torch.save(state_of(self.work), path / "state.pt")
+        _sync(path / "state.pt")
+
+
+class Safetensors(Engine):
+    def save(self) -> None:
+        from safetensors.torch import save_file
+
+        path = self.next_path()
+        path.mkdir(parents=True)
+        flat: dict[str, torch.Tensor] = {}
+        _flatten(state_of(self.work), "", flat)
+        save_file(flat, path / "state.safetensors")
+        _sync(path / "state.safetensors")
+
+
+def _flatten(value: Any, name: str, into: dict[str, torch.Tensor]) -> None:
+    if isinstance(value, torch.Tensor):
+        into[name] = value.detach().contiguous()
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _flatten(item, f"{name}.{key}", into)
+
+
+class DcpSave(Engine):
+    def save(self) -> None:
+        writer = dcp.FileSystemWriter(self.next_path(), sync_files=True)
+        dcp.save(state_of(self.work), storage_writer=writer, no_dist=True)
+
+
+class DcpAsyncThread(Engine):
+    """With one stager that keeps its memory, the best that there is."""
+
+    def __init__(self, work: Workload, folder: Path) -> None:
+        super().__init__(work, folder)
+        from torch.distributed.checkpoint.staging import DefaultStager, StagingOptions
+
+        self.stager = DefaultStager(StagingOptions(False, False, False, False))
+        self.future: Future[Any] | None = None
+
+    def save(self) -> None:
+        writer = dcp.FileSystemWriter(self.next_path(), sync_files=True)
+        result = dcp.async_save(
+            state_of(self.work), storage_writer=writer, async_stager=self.stager, no_dist=True
+        )
+        self.future = getattr(result, "upload_completion", result)
+
+    def durable(self) -> bool:
+        if self.future is None or not self.future.done():
+            return self.future is None
+        self.future.result()
+        return True
+
+
+ENGINES = {
+    "headway": Headway,
+    "torch.save": TorchSave,
+    "safetensors": Safetensors,
+    "dcp.save": DcpSave,
+    "dcp.async_save": DcpAsyncThread,
+}

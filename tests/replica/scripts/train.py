@@ -1,0 +1,89 @@
+"""A training that can be killed at any step and must end as if it had not been.
+
+FOLDER of checkpoints, STEPS to train, EVERY steps a save, KILL: the step after which one rank kills
+itself (once: a file remembers), WIDTH of the model. Prints what the end of every run has to equal.
+"""
+
+import hashlib
+import os
+import random
+import signal
+
+import numpy
+import torch
+import torch.distributed as dist
+
+import headway as hw
+
+STEPS = int(os.environ.get("STEPS", "12"))
+EVERY = int(os.environ.get("EVERY", "2"))
+WIDTH = int(os.environ.get("WIDTH", "64"))
+KILL = int(os.environ.get("KILL", "0"))
+SIGNAL = getattr(signal, os.environ.get("SIGNAL", "SIGKILL"))
+RANKS = int(os.environ.get("WORLD_SIZE", "1"))
+RANK = int(os.environ.get("RANK", "0"))
+KILLED = os.environ["FOLDER"] + ".killed"
+
+
+def digest(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> str:
+    whole = hashlib.sha256()
+    for tensor in model.state_dict().values():
+        whole.update(tensor.detach().numpy().tobytes())
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            for key, value in sorted(optimizer.state[parameter].items()):
+                whole.update(key.encode())
+                whole.update(value.numpy().tobytes())
+    return whole.hexdigest()[:16]
+
+
+def main() -> None:
+    if RANKS > 1:
+        dist.init_process_group("gloo")
+    torch.manual_seed(1)
+    random.seed(RANK)
+    numpy.random.seed(RANK)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(WIDTH, WIDTH), torch.nn.BatchNorm1d(WIDTH), torch.nn.Linear(WIDTH, 1)
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)
+    values = {"seen": [], "best": float("inf")}
+    keeper = hw.checkpointer(
+        os.environ["FOLDER"],
+        model=model,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        values=values,
+        every_steps=EVERY,
+    )
+    start = keeper.restore() or 0
+    print(f"rank {RANK} goes on after {start} from {keeper.restored_from}", flush=True)
+    trained = torch.nn.parallel.DistributedDataParallel(model) if RANKS > 1 else model
+    for step in range(start + 1, STEPS + 1):
+        noise = random.random() + float(numpy.random.rand())
+        loss = trained(torch.randn(8, WIDTH) + noise).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        values["seen"].append(step)
+        values["best"] = min(values["best"], loss.item())
+        if os.environ.get("SURE"):
+            keeper.save(step)
+        else:
+            keeper.maybe_save(step)
+        if step == KILL and RANK == RANKS - 1 and not os.path.exists(KILLED):
+            with open(KILLED, "x"):
+                os.kill(os.getpid(), SIGNAL)
+    keeper.wait()
+    print(
+        f"rank {RANK} end {digest(model, optimizer)} {scheduler.get_last_lr()} {values['best']!r}"
+    )
+    assert values["seen"] == list(range(1, STEPS + 1)), values["seen"]
+    if RANKS > 1:
+        del trained
+        dist.destroy_process_group()
+
+
+main()

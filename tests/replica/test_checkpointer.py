@@ -1,0 +1,124 @@
+"""hw.checkpointer without an agent: what is saved comes back, from memory or from disk."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Machine
+
+
+def end_of(output: str) -> str:
+    found = re.findall(r"^(?:\[\d+\] )?rank 0 end (.*)$", output, re.MULTILINE)
+    assert len(found) == 1, output
+    return found[0]
+
+
+@pytest.fixture
+def undisturbed(machine: Machine, tmp_path: Path) -> str:
+    end = end_of(machine.run("train.py", FOLDER=tmp_path / "undisturbed"))
+    machine.end_holders()
+    return end
+
+
+def test_a_killed_trainer_goes_on_from_memory(machine: Machine, undisturbed: str) -> None:
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, EVERY=1, SURE=1)
+    output = machine.run("train.py", EVERY=1)
+    assert "goes on after 7 from replica\n" in output
+    assert end_of(output) == undisturbed
+
+
+def test_it_goes_on_from_disk_where_memory_is_gone(machine: Machine, undisturbed: str) -> None:
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, EVERY=2, SURE=1)
+    machine.end_holders()
+    assert machine.steps()[-1] == 7, "what was staged is written when the holder ends"
+    output = machine.run("train.py")
+    assert "goes on after 7 from disk\n" in output
+    assert end_of(output) == undisturbed
+
+
+def test_a_damaged_checkpoint_is_passed_over(machine: Machine, undisturbed: str) -> None:
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, SURE=1)
+    machine.end_holders()
+    newest = max(machine.checkpoints.glob("step-*"))
+    shard = newest / "rank-00000.safetensors"
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    output = machine.run("train.py")
+    assert re.search(r"step 7 \(disk\) is passed over: .*rank-00000.safetensors: damaged", output)
+    assert "goes on after 6 from disk\n" in output
+    assert end_of(output) == undisturbed
+
+
+def test_a_damaged_replica_is_not_believed(machine: Machine, undisturbed: str) -> None:
+    """A program that writes where it should not may have written into the shared memory."""
+    machine.run("train.py", code=-signal.SIGSEGV, KILL=7, SIGNAL="SIGSEGV", SURE=1)
+    slots = list(machine.memory.rglob("*.slot-*"))
+    assert slots
+    for slot in slots:
+        with open(slot, "r+b") as file:
+            file.seek(30_000)
+            byte = file.read(1)
+            file.seek(30_000)
+            file.write(bytes([byte[0] ^ 4]))
+    output = machine.run("train.py")
+    assert "(replica) is passed over" in output
+    assert "from disk\n" in output
+    assert end_of(output) == undisturbed
+
+
+def test_the_holder_may_die_at_any_time(machine: Machine, undisturbed: str) -> None:
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, SURE=1)
+    machine.end_holders(signal.SIGKILL)
+    output = machine.run("train.py")
+    assert "goes on after 7 from replica\n" in output, "the next one takes the slots over"
+    assert end_of(output) == undisturbed
+
+
+def test_it_saves_while_it_trains_on(machine: Machine) -> None:
+    """Nothing that happens after save() has returned is seen in the checkpoint."""
+    machine.run("change_after_save.py")
+    machine.end_holders()
+    machine.run("change_after_save.py", CHECK=1)
+
+
+def test_others_can_read_it(machine: Machine) -> None:
+    torch = pytest.importorskip("torch")
+    safetensors = pytest.importorskip("safetensors")
+    machine.run("train.py", STEPS=4)
+    machine.end_holders()
+    newest = max(machine.checkpoints.glob("step-*"))
+    with safetensors.safe_open(newest / "rank-00000.safetensors", "pt") as file:
+        whole = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    assert whole["model.0.weight"].shape == (64, 64)
+    assert whole["optimizer.state.0.weight.exp_avg"].abs().sum() > 0
+    from torch.distributed.checkpoint import HuggingFaceStorageReader, load
+
+    state: dict[str, Any] = {name: torch.zeros_like(tensor) for name, tensor in whole.items()}
+    load(state, storage_reader=HuggingFaceStorageReader(str(newest)), no_dist=True)
+    for name, tensor in whole.items():
+        assert torch.equal(state[name], tensor), name
+    assert b"pickle" not in b"".join(path.read_bytes() for path in newest.iterdir())
+    assert "good" in machine.headway("ckpt", "ls", machine.checkpoints)
+    machine.headway("ckpt", "verify", newest)
+
+
+def test_what_cannot_be_saved_is_named(machine: Machine) -> None:
+    output = machine.run("unsavable.py", code=1)
+    assert (
+        "CheckpointError: values.deep.1.thing: a __main__.Thing cannot be saved; "
+        "state is numbers, texts, lists, dicts and tensors" in output
+    )
+    assert not machine.steps()
+
+
+def test_another_model_is_refused(machine: Machine) -> None:
+    machine.run("train.py", STEPS=4)
+    machine.end_holders()
+    output = machine.run("train.py", code=1, STEPS=4, WIDTH=32, EVERY=100)
+    assert re.search(r"model.0.weight: F32 \[32, 32\] is wanted, saved was F32 \[64, 64\]", output)
+    assert "none of 2 saved states fits" in output
