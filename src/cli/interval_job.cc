@@ -39,12 +39,17 @@ struct Marks {
   std::optional<std::uint32_t> rank;  // that stood still longest
 };
 
+// So that no difference of two can overflow.
+std::int64_t time_of(const Event& e) {
+  return std::clamp(e.t_ns, -timeline::kTimeMax, timeline::kTimeMax);
+}
+
 void take_checkpoint(std::map<std::int64_t, Save>& saves, const Event& e) {
   if (saves.size() >= saves_followed_max && !saves.contains(e.a)) return;
   Save& save = saves[e.a];
   save.step = e.a;
-  save.first_ns = save.first_ns == kNoTime ? e.t_ns : std::min(save.first_ns, e.t_ns);
-  if (e.name == HW_CHECKPOINT_DURABLE) save.durable_ns = std::max(save.durable_ns, e.t_ns);
+  save.first_ns = save.first_ns == kNoTime ? time_of(e) : std::min(save.first_ns, time_of(e));
+  if (e.name == HW_CHECKPOINT_DURABLE) save.durable_ns = std::max(save.durable_ns, time_of(e));
 }
 
 // Time in checkpoint_blocked of the training thread.
@@ -55,9 +60,9 @@ std::int64_t blocked_ns(event::EventSource& source, std::map<std::int64_t, Save>
     for (const Event& e : batch) {
       if (e.type == EventType::checkpoint) take_checkpoint(saves, e);
       if (e.name != HW_PHASE_CHECKPOINT_BLOCKED || e.lane != 0) continue;
-      if (e.type == EventType::begin && since_ns == kNoTime) since_ns = e.t_ns;
+      if (e.type == EventType::begin && since_ns == kNoTime) since_ns = time_of(e);
       if (e.type == EventType::end && since_ns != kNoTime) {
-        sum_ns += std::max<std::int64_t>(0, e.t_ns - since_ns);
+        sum_ns += std::max<std::int64_t>(0, time_of(e) - since_ns);
         since_ns = kNoTime;
       }
     }
@@ -280,13 +285,14 @@ IntervalJob measure_job(const event::JobStreams& streams, const timeline::JobRes
   out.end_ns = std::min(window.to_ns, job.ledger.end_ns());
   SaveMeter meter;
   std::vector<double> gaps_s;
+  std::map<std::int64_t, std::vector<const event::Stream*>> streams_of;
+  for (const event::Stream& stream : streams.streams) {
+    streams_of[stream.info.attempt].push_back(&stream);
+  }
   for (std::size_t i = 0; i < job.attempts.size(); ++i) {
     const AttemptResult& attempt = job.attempts[i];
     if (attempt.end_ns < window.from_ns || attempt.launch_ns >= window.to_ns) continue;
-    std::vector<const event::Stream*> own;
-    for (const event::Stream& stream : streams.streams) {
-      if (stream.info.attempt == attempt.id) own.push_back(&stream);
-    }
+    const std::vector<const event::Stream*>& own = streams_of[attempt.id];
     const bool failed = interrupted(job, i);
     const std::int64_t end_ns = attempt.failure ? attempt.failure->t_ns : attempt.end_ns;
     const bool within = end_ns >= window.from_ns && end_ns < window.to_ns;

@@ -77,6 +77,16 @@ TEST(IntervalJob, BlockingBelongsToTheSaveThatWasSpokenOfInIt) {
   EXPECT_NEAR(job.cost.blocking_s, 4, 1e-9);
 }
 
+TEST(IntervalJob, TwoSavesBetweenTwoStepsEachHaveTheirOwnBlocking) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 10).span(10, 12, HW_PHASE_CHECKPOINT_BLOCKED).durable(12, 9);
+  s.span(13, 17, HW_PHASE_CHECKPOINT_BLOCKED).durable(17, 10).steps(17, 1, 11, 10);
+  const IntervalJob job = measure(s);
+  EXPECT_EQ(job.saves, 2u);
+  EXPECT_NEAR(job.cost.blocking_s, 3, 1e-9);
+  EXPECT_NEAR(job.used_interval_s.value(), 5, 1e-9) << "from 12 to 17";
+}
+
 TEST(IntervalJob, EvaluationIsNeitherAStepNorASave) {
   Story s;
   s.as(1).steps(0, 1, 1, 10).span(10, 12, HW_PHASE_CHECKPOINT_BLOCKED);
@@ -142,6 +152,18 @@ TEST(IntervalJob, AWindowSeesItsOwnPartOnly) {
   EXPECT_EQ(earlier.saves, 2u);
   EXPECT_EQ(earlier.history.total(), 0);
   EXPECT_EQ(measure(s, {sec(500), sec(600)}).steps, 0u);
+}
+
+TEST(IntervalJob, SurvivesTimesFromNowhere) {
+  Story s;
+  s.as(1).put_ns(INT64_MIN, event::EventType::begin, HW_PHASE_CHECKPOINT_BLOCKED);
+  s.put_ns(INT64_MAX, event::EventType::end, HW_PHASE_CHECKPOINT_BLOCKED);
+  s.put_ns(INT64_MAX, event::EventType::checkpoint, HW_CHECKPOINT_DURABLE, INT64_MIN);
+  s.put_ns(INT64_MIN, event::EventType::checkpoint, HW_CHECKPOINT_STAGED, INT64_MAX);
+  s.steps(0, 1, 1, 10).durable(5, 5).steps(-1e9, 1, 3, 5);
+  const IntervalJob job = measure(s);
+  EXPECT_GE(job.loop_s, 0);
+  EXPECT_GE(job.saving_s, 0);
 }
 
 TEST(IntervalJob, TellsProcessesFromMachines) {

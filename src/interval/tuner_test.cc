@@ -155,6 +155,25 @@ TEST(Tuner, LearnsWhatSavesDoToSteps) {
   EXPECT_NEAR(loop.tuner.cost().persist_lag_s, 50, 1e-6);
 }
 
+// The first save of a new attempt shows its blocking at once; the rest is not suddenly nothing.
+TEST(Tuner, WhatIsNotSeenAgainYetIsRemembered) {
+  TunerSettings settings = known(10, 3);
+  settings.earlier.cost->interference_s = 20;
+  settings.earlier.cost->persist_lag_s = 70;
+  Loop loop(settings);
+  ASSERT_TRUE(loop.until_save().persist);
+  loop.save(true, 12);
+  EXPECT_NEAR(loop.tuner.cost().blocking_s, 12, 1e-6);
+  EXPECT_EQ(loop.tuner.cost().interference_s, 20);
+  EXPECT_EQ(loop.tuner.cost().persist_lag_s, 70);
+  const std::int64_t saved = loop.number;
+  for (int i = 0; i < 9; ++i) loop.step();
+  loop.tuner.save_durable(loop.now_ns, saved);
+  loop.step();
+  EXPECT_NEAR(loop.tuner.cost().interference_s, 0, 1e-6);
+  EXPECT_NEAR(loop.tuner.cost().persist_lag_s, 9, 1e-6);
+}
+
 TEST(Tuner, OtherWorkInTheLoopIsNoStep) {
   Tuner tuner({}, 0);
   std::int64_t now = 0;
