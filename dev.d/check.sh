@@ -3,7 +3,7 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster|interval'
 tsan_tests='record|journal'
 
 cpp_files() {
@@ -89,7 +89,7 @@ run_fuzz() {
 
 run_pytest() {
   local folder folders=()
-  for folder in tests/python tests/agent tests/docs tests/golden tests/e2e tests/failure tests/kill \
+  for folder in tests/python tests/agent tests/docs tests/golden tests/interval tests/e2e tests/failure tests/kill \
     tests/nodes tests/slurm tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done

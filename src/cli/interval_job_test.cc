@@ -1,0 +1,204 @@
+#include "cli/interval_job.h"
+
+#include <gtest/gtest.h>
+
+#include "timeline/test_stream.h"
+
+namespace headway::cli {
+namespace {
+
+using interval::Tier;
+using timeline::test::sec;
+using timeline::test::Story;
+
+constexpr metrics::Window kAll{-timeline::kTimeMax, timeline::kTimeMax};
+
+IntervalJob measure(const Story& story, const metrics::Window& window = kAll) {
+  return measure_job(story.streams(), story.tell(), window);
+}
+
+Story& staged(Story& story, double t, std::int64_t step) {
+  return story.put(t, event::EventType::checkpoint, HW_CHECKPOINT_STAGED, step, HW_NO_DATA);
+}
+
+// Ten steps of 1 s, a save that blocks 2 s, eight steps of 1.5 s until it is durable, ten of 1 s.
+void one_save(Story& s, double t, std::int64_t n) {
+  s.steps(t, 1, n, 10);
+  s.span(t + 10, t + 12, HW_PHASE_CHECKPOINT_BLOCKED);
+  staged(s, t + 12, n + 9);
+  s.steps(t + 12, 1.5, n + 10, 7);
+  s.durable(t + 23, n + 9);
+  s.steps(t + 22.5, 1.5, n + 17, 1);
+  s.steps(t + 24, 1, n + 18, 10);
+}
+
+TEST(IntervalJob, SeesBlockingSlowStepsAndLag) {
+  Story s;
+  s.as(1);
+  for (int i = 0; i < 4; ++i) one_save(s, 34 * i, 1 + 28 * i);
+  const IntervalJob job = measure(s);
+  EXPECT_EQ(job.saves, 4u);
+  EXPECT_EQ(job.interference_known, 4u);
+  EXPECT_NEAR(job.cost.blocking_s, 2, 1e-9);
+  EXPECT_NEAR(job.cost.interference_s, 8 * 0.5, 1e-9);
+  EXPECT_NEAR(job.cost.persist_lag_s, 11, 1e-9);
+  EXPECT_NEAR(job.base_step_s.value(), 1, 1e-9);
+  EXPECT_NEAR(job.used_interval_s.value(), 34, 1e-9);
+  EXPECT_EQ(job.steps, 4u * 28);
+  EXPECT_NEAR(job.loop_s, 4 * 34, 1e-9);
+  EXPECT_NEAR(job.saving_s, 4 * 6, 1e-6);
+  EXPECT_EQ(job.lost_s, 0);
+  ASSERT_EQ(job.attempts.size(), 1u);
+  EXPECT_FALSE(job.attempts[0].failure);
+  double clean = 0;
+  for (const float step_s : job.attempts[0].steps_s) clean += step_s;
+  EXPECT_NEAR(clean, 4 * 28, 1e-3) << "what saves cost is not in the steps";
+}
+
+TEST(IntervalJob, ASaveThatBlocksToTheEndHasNoLag) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 10).span(10, 15, HW_PHASE_CHECKPOINT_BLOCKED).durable(15, 10);
+  s.steps(15, 1, 11, 10).span(25, 30, HW_PHASE_CHECKPOINT_BLOCKED).durable(30, 20);
+  s.steps(30, 1, 21, 10);
+  const IntervalJob job = measure(s);
+  EXPECT_NEAR(job.cost.blocking_s, 5, 1e-9);
+  EXPECT_NEAR(job.cost.interference_s, 0, 1e-9);
+  EXPECT_EQ(job.cost.persist_lag_s, 0);
+  EXPECT_NEAR(job.used_interval_s.value(), 15, 1e-9);
+}
+
+// The word may come while the loop still stands.
+TEST(IntervalJob, BlockingBelongsToTheSaveThatWasSpokenOfInIt) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 10).begin(10, HW_PHASE_CHECKPOINT_BLOCKED).durable(13, 10);
+  s.end(14, HW_PHASE_CHECKPOINT_BLOCKED).steps(14, 1, 11, 10);
+  const IntervalJob job = measure(s);
+  EXPECT_EQ(job.saves, 1u);
+  EXPECT_NEAR(job.cost.blocking_s, 4, 1e-9);
+}
+
+TEST(IntervalJob, TwoSavesBetweenTwoStepsEachHaveTheirOwnBlocking) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 10).span(10, 12, HW_PHASE_CHECKPOINT_BLOCKED).durable(12, 9);
+  s.span(13, 17, HW_PHASE_CHECKPOINT_BLOCKED).durable(17, 10).steps(17, 1, 11, 10);
+  const IntervalJob job = measure(s);
+  EXPECT_EQ(job.saves, 2u);
+  EXPECT_NEAR(job.cost.blocking_s, 3, 1e-9);
+  EXPECT_NEAR(job.used_interval_s.value(), 5, 1e-9) << "from 12 to 17";
+}
+
+TEST(IntervalJob, EvaluationIsNeitherAStepNorASave) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 10).span(10, 12, HW_PHASE_CHECKPOINT_BLOCKED);
+  staged(s, 12, 10);
+  s.span(12, 42, HW_PHASE_EVAL).steps(42, 1, 11, 5).durable(46.5, 10).steps(47, 1, 16, 10);
+  const IntervalJob job = measure(s);
+  EXPECT_NEAR(job.cost.interference_s, 0, 1e-9);
+  EXPECT_NEAR(job.loop_s, 57, 1e-9) << "it is time in the loop all the same";
+}
+
+TEST(IntervalJob, TheRankThatStandsLongestIsLookedAt) {
+  Story s;
+  for (const std::uint32_t rank : {0u, 1u}) {
+    const double blocked = rank == 0 ? 0.5 : 3;
+    s.as(1, rank).steps(0, 1, 1, 10).span(10, 10 + blocked, HW_PHASE_CHECKPOINT_BLOCKED);
+    s.durable(13, 10).step(13, 14, 11).steps(14, 1, 12, 9);
+  }
+  const IntervalJob job = measure(s);
+  EXPECT_EQ(job.saves, 1u) << "all ranks speak of the same one";
+  EXPECT_NEAR(job.cost.blocking_s, 3, 1e-9);
+}
+
+TEST(IntervalJob, CountsWhatFailuresLost) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 20).span(20, 21, HW_PHASE_CHECKPOINT_BLOCKED).durable(21, 20);
+  s.steps(21, 1, 21, 10).step(31, 99, 31);  // never ends
+  s.as(1, event::kAgentRank).fail(31.5, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  s.exit(32, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  s.as(2, event::kAgentRank).mark(33, HW_MARK_LAUNCHER_START);
+  s.fail(35, {.exit_code = 1, .origin = HW_ORIGIN_USER, .rank = 0}).exit(35, {.exit_code = 1});
+  s.as(3, event::kAgentRank).mark(36, HW_MARK_LAUNCHER_START);
+  s.as(3).restore(37, 20).steps(38, 1, 21, 30);
+  const IntervalJob job = measure(s);
+  EXPECT_EQ(job.history[Tier::process], 1);
+  EXPECT_EQ(job.history.total(), 1);
+  EXPECT_EQ(job.failed_before_step, 1u);
+  EXPECT_NEAR(job.lost_s, 10.5, 1e-6) << "ten steps, and half of one";
+  ASSERT_EQ(job.attempts.size(), 2u);
+  EXPECT_EQ(job.attempts[0].failure, Tier::process);
+  EXPECT_NEAR(job.attempts[0].wall_s, 31.5, 1e-6);
+  EXPECT_FALSE(job.attempts[1].failure);
+  EXPECT_DOUBLE_EQ(job.history.seconds, job.loop_s);
+}
+
+TEST(IntervalJob, AHangIsNotLostTraining) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 20);
+  s.as(1, event::kAgentRank).fail(5000, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  const IntervalJob job = measure(s);
+  EXPECT_NEAR(job.loop_s, 21, 1e-6);
+}
+
+TEST(IntervalJob, AWindowSeesItsOwnPartOnly) {
+  Story s;
+  s.as(1);
+  for (int i = 0; i < 4; ++i) one_save(s, 34 * i, 1 + 28 * i);
+  s.as(1, event::kAgentRank).fail(136, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  const IntervalJob later = measure(s, {sec(68), sec(200)});
+  EXPECT_EQ(later.saves, 2u);
+  EXPECT_NEAR(later.loop_s, 68, 1e-6);
+  EXPECT_EQ(later.history.total(), 1);
+  const IntervalJob earlier = measure(s, {sec(0), sec(68)});
+  EXPECT_EQ(earlier.saves, 2u);
+  EXPECT_EQ(earlier.history.total(), 0);
+  EXPECT_EQ(measure(s, {sec(500), sec(600)}).steps, 0u);
+}
+
+TEST(IntervalJob, SurvivesTimesFromNowhere) {
+  Story s;
+  s.as(1).put_ns(INT64_MIN, event::EventType::begin, HW_PHASE_CHECKPOINT_BLOCKED);
+  s.put_ns(INT64_MAX, event::EventType::end, HW_PHASE_CHECKPOINT_BLOCKED);
+  s.put_ns(INT64_MAX, event::EventType::checkpoint, HW_CHECKPOINT_DURABLE, INT64_MIN);
+  s.put_ns(INT64_MIN, event::EventType::checkpoint, HW_CHECKPOINT_STAGED, INT64_MAX);
+  s.steps(0, 1, 1, 10).durable(5, 5).steps(-1e9, 1, 3, 5);
+  const IntervalJob job = measure(s);
+  EXPECT_GE(job.loop_s, 0);
+  EXPECT_GE(job.saving_s, 0);
+}
+
+TEST(IntervalJob, TellsProcessesFromMachines) {
+  const auto with = [](int origin, std::int64_t next_attempt) {
+    Story s;
+    s.as(1).steps(0, 1, 1, 5);
+    s.as(1, event::kAgentRank).fail(6, {.signal = 9, .origin = origin, .rank = 0});
+    s.as(next_attempt).steps(20, 1, 1, 5);
+    return tier_of_failure(s.tell(), 0);
+  };
+  EXPECT_EQ(with(HW_ORIGIN_INFRA, 2), Tier::process);
+  EXPECT_EQ(with(HW_ORIGIN_USER, 2), Tier::process);
+  EXPECT_EQ(with(HW_ORIGIN_PREEMPTION, 2), Tier::node);
+  EXPECT_EQ(with(HW_ORIGIN_INFRA, 65'537), Tier::node) << "another allocation";
+
+  timeline::JobResult job;
+  job.attempts.resize(2);
+  job.attempts[0].failure.emplace();
+  const auto on = [&](std::size_t i, std::vector<std::string> hosts) {
+    job.attempts[i].ranks.clear();
+    for (std::string& host : hosts) job.attempts[i].ranks.emplace_back().host = std::move(host);
+  };
+  on(0, {"a", "b"});
+  on(1, {"a", "b"});
+  EXPECT_EQ(tier_of_failure(job, 0), Tier::process);
+  on(1, {"a", "c"});
+  EXPECT_EQ(tier_of_failure(job, 0), Tier::node);
+  on(1, {"c", "d"});
+  EXPECT_EQ(tier_of_failure(job, 0), Tier::zone);
+  on(0, {"a"});
+  EXPECT_EQ(tier_of_failure(job, 0), Tier::node) << "one machine is no zone";
+  job.attempts[0].failure.reset();
+  on(1, {"a"});
+  EXPECT_EQ(tier_of_failure(job, 0), Tier::node) << "nobody was left to say how it ended";
+}
+
+}  // namespace
+}  // namespace headway::cli
