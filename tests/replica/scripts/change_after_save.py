@@ -10,7 +10,7 @@ import headway as hw
 def main() -> None:
     tensors = {
         "plain": torch.full((1000, 333), 1.0),
-        "half": torch.full((77,), 2.0, dtype=torch.bfloat16),
+        "short": torch.full((77,), 2.0, dtype=torch.bfloat16),
         "column": torch.full((50, 40), 3.0).t(),  # not contiguous
         "scalar": torch.tensor(4),
         "none": torch.empty(0, 3),
@@ -26,7 +26,7 @@ def main() -> None:
             tensor.zero_()
         assert keeper.restore() == 5
         assert model.plain.unique().tolist() == [1.0]
-        assert model.half.unique().tolist() == [2.0] and model.half.dtype == torch.bfloat16
+        assert model.short.unique().tolist() == [2.0] and model.short.dtype == torch.bfloat16
         assert model.column.unique().tolist() == [3.0] and model.column.shape == (40, 50)
         assert model.scalar.item() == 4
         assert model.none.shape == (0, 3)
@@ -35,7 +35,7 @@ def main() -> None:
         return
     for step in range(1, 6):
         model.plain.fill_(1.0)
-        model.half.fill_(2.0)
+        model.short.fill_(2.0)
         model.column.fill_(3.0)
         model.scalar.fill_(4)
         model.flag[0] = True
