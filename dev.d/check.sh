@@ -3,8 +3,8 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster'
-tsan_tests='record|journal'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster|object_store'
+tsan_tests='record|journal|object_store'
 
 cpp_files() {
   find include src python tests bench fuzz examples -type f \( -name '*.h' -o -name '*.cc' \) -print0
@@ -90,7 +90,7 @@ run_fuzz() {
 run_pytest() {
   local folder folders=()
   for folder in tests/python tests/agent tests/docs tests/golden tests/e2e tests/failure tests/kill \
-    tests/nodes tests/slurm tools; do
+    tests/nodes tests/slurm tests/store tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \

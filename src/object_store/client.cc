@@ -129,6 +129,7 @@ Result<HttpAnswer> Client::ask(const Question& question, const Judge& judge) {
       const StoreError error = read_error(answer, settings_.credentials);
       status = error_status(where(question, tried), answer.status, error);
       again = is_transient(answer.status, error.code);
+      if (question.error_code != nullptr) *question.error_code = error.code;
     } else if (judge) {
       if (auto complaint = judge(answer)) {
         status = complaint->status;

@@ -42,6 +42,7 @@ struct Question {
   std::span<std::byte> into = {};
   std::size_t body_bytes_max = answer_bytes_max;
   const std::atomic<bool>* stop = nullptr;  // no other try when it is set
+  std::string* error_code = nullptr;        // gets the store's own word for a final error
 };
 
 // What is wrong with an answer of 2xx; none: it is good. `again`: another try may help.

@@ -1,8 +1,10 @@
 #include "object_store/curl_transport.h"
 
 #include <curl/curl.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/check.h"
@@ -12,6 +14,33 @@ namespace {
 
 constexpr long kBufferBytes = 512 << 10;  // fewer calls; libcurl's own is 16 or 64 KiB
 constexpr std::size_t kHeaderBytesMax = 16 << 10;
+
+// OpenSSL writes to a cut connection without the flag that keeps the signal away, and libcurl
+// leaves the signal to us (CURLOPT_NOSIGNAL, for threads). Blocked here, and taken away if one
+// came.
+class NoSigPipe {
+ public:
+  NoSigPipe() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoSigPipe() {
+    const timespec now{};
+    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &now) < 0 && errno == EINTR) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSigPipe(const NoSigPipe&) = delete;
+  NoSigPipe& operator=(const NoSigPipe&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool was_pending_ = false;
+};
 
 struct Transfer {
   const HttpRequest* request = nullptr;
@@ -168,6 +197,7 @@ CurlTransport::CurlTransport(CurlOptions options) : options_(std::move(options))
 }
 
 CurlTransport::~CurlTransport() {
+  const NoSigPipe guard;  // goodbyes are written, too
   for (void* handle : idle_) curl_easy_cleanup(handle);
 }
 
@@ -220,6 +250,7 @@ Exchange CurlTransport::send(const HttpRequest& request) {
   curl_easy_setopt(handle, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(handle, CURLOPT_HEADERDATA, &transfer);
+  const NoSigPipe guard;
   const CURLcode code = curl_easy_perform(handle);
   exchange.failure = transfer.too_long ? Failure::too_long : failure_of(code);
   if (exchange.failure != Failure::none) {

@@ -28,6 +28,7 @@ struct StoreOptions {
   std::uint64_t range_bytes = 16ULL << 20;  // of what is read in parallel
   std::size_t connections = 8;
   RetryPolicy retry;
+  long stall_timeout_s = 60;  // nothing moves for so long: the connection is given up
   // A store that confirms neither CRC32C nor MD5 is refused, unless this says that it is known.
   bool accept_unconfirmed = false;
 };

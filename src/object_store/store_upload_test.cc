@@ -158,24 +158,34 @@ TEST(Upload, TheAnswerToCompleteGetsLost) {
 }
 
 TEST(Upload, SomebodyElsesUploadOfTheSameKey) {
-  Fixture f;
-  f.sim.die_at(6);
-  EXPECT_FALSE(f.upload(data_of_four_parts()).ok());
-  f.sim.die_at(std::nullopt);
-  // It cannot be completed, for a reason of its own: away with it, and from the beginning.
-  bool refused = false;
-  f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
-    const bool old =
-        request.method == "POST" && request.url.find("uploadId=id0001") != std::string::npos;
-    if (!old) return std::nullopt;
-    refused = true;
-    return error_answer(400, "InvalidToken");
+  struct Case {
+    const char* method;
+    const char* code;
+    bool begins_again;
   };
-  const auto report = f.upload(data_of_four_parts());
-  ASSERT_TRUE(report.ok()) << report.status().message();
-  EXPECT_TRUE(refused);
-  EXPECT_EQ(report.value().parts_sent, 4U);
-  EXPECT_EQ(f.sim.uploads(), 0U);
+  for (const Case& each : {Case{"POST", "InvalidRequest", true}, Case{"POST", "InvalidPart", true},
+                           Case{"PUT", "NoSuchUpload", true}, Case{"POST", "AccessDenied", false},
+                           Case{"PUT", "ExpiredToken", false}}) {
+    SCOPED_TRACE(each.code);
+    Fixture f;
+    f.sim.die_at(6);  // after three parts
+    EXPECT_FALSE(f.upload(data_of_four_parts()).ok());
+    f.sim.die_at(std::nullopt);
+    f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
+      const bool old = request.url.find("uploadId=id0001") != std::string::npos;
+      if (!old || request.method != each.method) return std::nullopt;
+      return error_answer(each.code == std::string("NoSuchUpload") ? 404 : 400, each.code);
+    };
+    const auto report = f.upload(data_of_four_parts());
+    ASSERT_EQ(report.ok(), each.begins_again) << report.status().message();
+    if (!report.ok()) {
+      EXPECT_EQ(f.sim.uploads(), 1U) << "what is there is kept for the next time";
+      continue;
+    }
+    EXPECT_EQ(report.value().parts_sent, 4U);
+    EXPECT_EQ(f.sim.uploads(), 0U);
+    EXPECT_EQ(f.sim.objects().at("k"), data_of_four_parts());
+  }
 }
 
 TEST(Upload, APartThatIsDamagedOnTheWay) {

@@ -18,6 +18,9 @@ using base::Status;
 
 constexpr std::size_t kUploadsMax = 100'000;
 constexpr std::string_view kChecksumHeader = "x-amz-checksum-crc32c";
+// An upload that was begun in another way than ours, with other checksums or other parts.
+constexpr std::string_view kUnfit[] = {"InvalidPart", "InvalidPartOrder", "InvalidRequest",
+                                       "EntityTooSmall", "BadRequest"};
 
 std::uint32_t crc_of(std::span<const std::byte> data) {
   return base::crc32c(data.data(), data.size());
@@ -166,9 +169,9 @@ class MultipartUpload {
     if (!resumed) status = begin();
     if (status.ok()) status = send_all();
     if (status.ok()) status = complete();
-    // What somebody else left may be of another kind, or gone meanwhile. Its own upload is not.
-    const bool refused = status.code() != base::Code::ok && status.code() != base::Code::io_error;
-    if (resumed && refused && !source_failed_) {
+    // What somebody else left may be of another kind, or gone meanwhile. Our own is not.
+    const bool gone = status.code() == base::Code::not_found && !source_failed_;
+    if (resumed && (gone || unfit_)) {
       (void)store_.abort_upload({.key = key_, .id = id_});
       there_.clear();
       report_ = {};
@@ -314,12 +317,14 @@ class MultipartUpload {
           i + 1, xml_escaped(sent_[i].etag), crc32c_text(sent_[i].crc32c));
     }
     body += "</CompleteMultipartUpload>";
+    std::string code;
     const Question question{.verb = "complete",
                             .method = "POST",
                             .key = key_,
                             .query = {{"uploadId", id_}},
                             .headers = {{"content-type", "application/xml"}},
-                            .body = base::bytes_of(body)};
+                            .body = base::bytes_of(body),
+                            .error_code = &code};
     // The status was sent before the work was done: 200 may be followed by an error.
     const auto judge = [&](const HttpAnswer& answer) -> std::optional<Complaint> {
       if (parse_completed(answer.body).ok()) return std::nullopt;
@@ -328,14 +333,16 @@ class MultipartUpload {
         return Complaint{error_status(store_.client_.where(question, 1), answer.status, error),
                          is_transient(answer.status, error.code)};
       }
-      return Complaint{Status::corrupt(fmt::format("complete {}: the answer is cut off or no XML",
-                                                   store_.place(key_))),
+      return Complaint{Status::io(fmt::format("complete {}: the answer is cut off or no XML",
+                                              store_.place(key_))),
                        true};
     };
     auto answer = store_.client_.ask(question, judge);
     if (answer.ok()) return check_size();
     // An answer that was lost looks the same as one that never was: the object itself tells.
-    return is_ours() ? Status() : answer.status();
+    if (is_ours()) return {};
+    unfit_ = std::find(std::begin(kUnfit), std::end(kUnfit), code) != std::end(kUnfit);
+    return answer.status();
   }
 
   Status check_size() {
@@ -368,6 +375,7 @@ class MultipartUpload {
   std::atomic<std::uint64_t>* const done_bytes_;
   std::atomic<std::uint64_t> done_here_ = 0;
   std::atomic<bool> source_failed_ = false;
+  bool unfit_ = false;
   std::string id_;
   std::map<std::uint32_t, PartEntry> there_;  // read only while parts are sent
   std::vector<Sent> sent_;                    // each by the thread that has its part
