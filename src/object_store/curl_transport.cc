@@ -15,9 +15,9 @@ namespace {
 constexpr long kBufferBytes = 512 << 10;  // fewer calls; libcurl's own is 16 or 64 KiB
 constexpr std::size_t kHeaderBytesMax = 16 << 10;
 
-// OpenSSL writes to a cut connection without the flag that keeps the signal away, and libcurl
-// leaves the signal to us (CURLOPT_NOSIGNAL, for threads). Blocked here, and taken away if one
-// came.
+// With libcurl before 7.88 (Ubuntu 22.04's), OpenSSL writes to a cut connection without the flag
+// that keeps the signal away, and libcurl leaves the signal to us (CURLOPT_NOSIGNAL, for threads).
+// Blocked here, and taken away if one came.
 class NoSigPipe {
  public:
   NoSigPipe() {

@@ -226,13 +226,20 @@ TEST(Upload, FromAFile) {
 }
 
 TEST(Upload, TheFirstErrorEndsIt) {
-  Fixture f({}, 4);
-  f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
-    if (request.url.find("partNumber=") == std::string::npos) return std::nullopt;
-    return error_answer(403, "AccessDenied");
-  };
-  EXPECT_THAT(f.upload(data_of_four_parts()).status().message(), HasSubstr("put part "));
-  EXPECT_FALSE(f.sim.objects().contains("k"));
+  for (const std::size_t connections : {1U, 4U}) {
+    Fixture f({}, connections);
+    std::atomic<int> asked = 0;
+    f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
+      if (request.url.find("partNumber=") == std::string::npos) return std::nullopt;
+      ++asked;
+      return error_answer(403, "AccessDenied");
+    };
+    EXPECT_THAT(f.upload(data_of_four_parts()).status().message(), HasSubstr("put part "));
+    EXPECT_FALSE(f.sim.objects().contains("k"));
+    if (connections == 1) {
+      EXPECT_EQ(asked, 1) << "the others were not begun";
+    }
+  }
 }
 
 }  // namespace
