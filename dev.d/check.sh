@@ -3,8 +3,8 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster|interval'
-tsan_tests='record|journal'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster|interval|object_store|replica'
+tsan_tests='record|journal|object_store|replica'
 
 cpp_files() {
   find include src python tests bench fuzz examples -type f \( -name '*.h' -o -name '*.cc' \) -print0
@@ -89,8 +89,8 @@ run_fuzz() {
 
 run_pytest() {
   local folder folders=()
-  for folder in tests/python tests/agent tests/docs tests/golden tests/interval tests/e2e tests/failure tests/kill \
-    tests/nodes tests/slurm tools; do
+  for folder in tests/python tests/agent tests/docs tests/golden tests/interval tests/checkpoint tests/replica \
+    tests/e2e tests/failure tests/kill tests/nodes tests/slurm tests/store tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \

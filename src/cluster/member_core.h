@@ -19,8 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/back_off.h"
 #include "base/status.h"
-#include "cluster/back_off.h"
 #include "cluster/message.h"
 
 namespace headway::cluster {
@@ -153,7 +153,7 @@ class MemberCore {
   void ping(std::int64_t now_ns);
 
   MemberConfig config_;
-  BackOff back_off_;
+  base::BackOff back_off_;
   MemberOutput output_;
   LinkState link_ = LinkState::waiting;
   Ranks ranks_ = Ranks::none;

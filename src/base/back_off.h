@@ -1,5 +1,5 @@
 // Decorrelated jitter: each wait is drawn between the shortest and three times the last one, never
-// above the longest. Agents that lost their coordinator together do not come back together. Pure;
+// above the longest. Those who lost one server together do not come back together. Pure;
 // the same seed gives the same waits.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 
-namespace headway::cluster {
+namespace headway::base {
 
 class BackOff {
  public:
@@ -38,4 +38,4 @@ class BackOff {
   std::uint64_t state_;
 };
 
-}  // namespace headway::cluster
+}  // namespace headway::base

@@ -1,0 +1,220 @@
+#include "checkpoint/remote.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "checkpoint/checked_source.h"
+
+namespace headway::checkpoint {
+namespace {
+
+using base::Result;
+using base::Status;
+using object_store::Listing;
+using object_store::ObjectEntry;
+
+constexpr std::string_view kLatest = "LATEST";
+
+}  // namespace
+
+std::string RemoteCheckpoints::key(const std::string& rest) const {
+  return prefix_.empty() ? rest : prefix_ + "/" + rest;
+}
+std::string RemoteCheckpoints::folder_key(const CheckpointName& name) const {
+  return key(name.text()) + "/";
+}
+std::string RemoteCheckpoints::manifest_key(const CheckpointName& name) const {
+  return folder_key(name) + std::string(manifest_name);
+}
+std::string RemoteCheckpoints::place_of(const CheckpointName& name) const {
+  return store_.place(key(name.text()));
+}
+
+// Of all that begin like checkpoints, also those without a manifest; the newest first.
+Result<std::vector<CheckpointName>> RemoteCheckpoints::names() const {
+  const std::string front = key("");
+  auto listing = store_.list(front, "/");
+  if (!listing.ok()) return listing.status();
+  std::vector<CheckpointName> names;
+  for (const std::string& each : listing->prefixes) {
+    std::string_view text = each;
+    if (!text.starts_with(front) || !text.ends_with('/')) continue;
+    text = text.substr(front.size(), text.size() - front.size() - 1);
+    if (const auto name = CheckpointName::parse(text)) names.push_back(*name);
+  }
+  std::sort(names.begin(), names.end(), [](const CheckpointName& a, const CheckpointName& b) {
+    return std::pair(a.sequence, a.step) > std::pair(b.sequence, b.step);
+  });
+  return names;
+}
+
+Result<std::vector<CheckpointName>> RemoteCheckpoints::list() const {
+  auto all = names();
+  if (!all.ok()) return all.status();
+  std::vector<char> committed(all->size(), 0);
+  std::atomic<bool> stop = false;
+  Status status = object_store::in_parallel(
+      all->size(), store_.options().connections, stop, [&](std::size_t, std::size_t index) {
+        auto info = store_.head(manifest_key((*all)[index]));
+        committed[index] = info.ok() ? 1 : 0;
+        return info.status().code() == base::Code::not_found ? Status() : info.status();
+      });
+  if (!status.ok()) return status;
+  std::vector<CheckpointName> names;
+  for (std::size_t i = 0; i < committed.size(); ++i) {
+    if (committed[i] != 0) names.push_back((*all)[i]);
+  }
+  return names;
+}
+
+Result<Manifest> RemoteCheckpoints::read(const CheckpointName& name) const {
+  auto text = store_.get_text(manifest_key(name), manifest_bytes_max);
+  if (!text.ok()) return text.status();
+  const std::string place = store_.place(manifest_key(name));
+  auto manifest = parse_manifest(*text, place);
+  if (manifest.ok() && manifest->step != name.step) {
+    return Status::corrupt(
+        fmt::format("{}: of step {}, its folder says {}", place, manifest->step, name.step));
+  }
+  return manifest;
+}
+
+Status RemoteCheckpoints::check_files(const CheckpointName& name, const Manifest& manifest) const {
+  auto listing = store_.list(folder_key(name));
+  if (!listing.ok()) return listing.status();
+  std::map<std::string_view, std::uint64_t> sizes;
+  for (const ObjectEntry& object : listing->objects) sizes[object.key] = object.bytes;
+  for (const ManifestFile& entry : manifest.files) {
+    const std::string object = folder_key(name) + entry.name;
+    const auto it = sizes.find(object);
+    if (it == sizes.end()) {
+      return Status::corrupt(store_.place(object) + ": not there, its manifest names it");
+    }
+    if (it->second != entry.bytes) {
+      return Status::corrupt(fmt::format("{}: {} bytes, its manifest says {}", store_.place(object),
+                                         it->second, entry.bytes));
+    }
+  }
+  return {};
+}
+
+Result<std::optional<CheckpointFolder::Good>> RemoteCheckpoints::newest_good(
+    std::vector<std::string>& passed) const {
+  auto all = names();
+  if (!all.ok()) return all.status();
+  for (const CheckpointName& name : *all) {
+    auto manifest = read(name);
+    Status status = manifest.status();
+    if (status.code() == base::Code::not_found) continue;  // being written, or waste
+    if (status.ok()) status = check_files(name, *manifest);
+    if (status.ok()) {
+      return std::optional<CheckpointFolder::Good>({name, std::move(*manifest)});
+    }
+    // A store that does not answer says nothing about the checkpoint.
+    if (status.code() != base::Code::corrupt && status.code() != base::Code::unsupported) {
+      return status;
+    }
+    passed.push_back(status.message());
+  }
+  return std::optional<CheckpointFolder::Good>();
+}
+
+Status RemoteCheckpoints::send_files(const CheckpointFolder& from, base::FileSystem& files,
+                                     const CheckpointName& name, const Manifest& manifest,
+                                     CopyReport& report, std::atomic<std::uint64_t>* done_bytes) {
+  std::vector<const ManifestFile*> small, large;
+  for (const ManifestFile& entry : manifest.files) {
+    (entry.bytes <= store_.options().part_bytes ? small : large).push_back(&entry);
+  }
+  std::atomic<std::uint64_t> sent = 0;
+  const auto send = [&](const ManifestFile& entry) {
+    CheckedSource source(files, from.path_of(name) + "/" + entry.name, entry);
+    auto done = store_.upload(folder_key(name) + entry.name, source, done_bytes);
+    if (done.ok()) sent += done->bytes_sent;
+    return done.status();
+  };
+  // A large one uses all connections itself.
+  std::atomic<bool> stop = false;
+  Status status = object_store::in_parallel(
+      small.size(), store_.options().connections, stop,
+      [&](std::size_t, std::size_t index) { return send(*small[index]); });
+  for (const ManifestFile* entry : large) {
+    if (status.ok()) status = send(*entry);
+  }
+  report.bytes_sent += sent;
+  return status;
+}
+
+// LATEST names the newest that is committed, whichever was copied last.
+Status RemoteCheckpoints::point_latest() {
+  auto all = names();
+  if (!all.ok()) return all.status();
+  for (const CheckpointName& name : *all) {
+    auto info = store_.head(manifest_key(name));
+    if (info.status().code() == base::Code::not_found) continue;
+    if (!info.ok()) return info.status();
+    const std::string text = name.text() + "\n";
+    return store_.put(key(std::string(kLatest)), base::bytes_of(text));
+  }
+  return store_.remove(key(std::string(kLatest)));
+}
+
+Result<CopyReport> RemoteCheckpoints::upload(const CheckpointFolder& from, base::FileSystem& files,
+                                             const CheckpointName& name,
+                                             std::atomic<std::uint64_t>* done_bytes) {
+  auto manifest = from.read(name);
+  if (!manifest.ok()) return manifest.status();
+  const std::string path = fmt::format("{}/{}", from.path_of(name), manifest_name);
+  auto text = base::read_all(files, path, manifest_bytes_max);
+  if (!text.ok()) return text.status();
+  CopyReport report{.name = name, .files = manifest->files.size()};
+  bool unchecked = false;
+  for (const ManifestFile& entry : manifest->files) {
+    report.bytes += entry.bytes;
+    unchecked |= entry.chunk_bytes > checked_chunk_bytes_max;
+  }
+  auto there = store_.get_text(manifest_key(name), manifest_bytes_max);
+  if (!there.ok() && there.status().code() != base::Code::not_found) return there.status();
+  if (there.ok() && *there != *text) {
+    return Status::invalid(
+        fmt::format("{}: another checkpoint of this name is there: copy to "
+                    "another folder, or remove that one first",
+                    place_of(name)));
+  }
+  report.was_there = there.ok() && check_files(name, *manifest).ok();
+  if (report.was_there) {
+    if (done_bytes != nullptr) *done_bytes += report.bytes;
+    if (Status status = point_latest(); !status.ok()) return status;
+    return report;
+  }
+  if (there.ok()) {
+    // Its files are not what it says: it stops being one before they change.
+    if (Status status = store_.remove(manifest_key(name)); !status.ok()) return status;
+  }
+  if (unchecked) {
+    if (Status status = from.verify(name); !status.ok()) return status;
+  }
+  Status status = send_files(from, files, name, *manifest, report, done_bytes);
+  if (!status.ok()) return status;
+  if (status = store_.put(manifest_key(name), base::bytes_of(*text)); !status.ok()) return status;
+  report.bytes_sent += text->size();
+  if (status = point_latest(); !status.ok()) return status;
+  return report;
+}
+
+Status RemoteCheckpoints::remove(const CheckpointName& name) {
+  if (Status status = store_.remove(manifest_key(name)); !status.ok()) return status;
+  if (Status status = point_latest(); !status.ok()) return status;
+  if (auto aborted = store_.abort_uploads(folder_key(name)); !aborted.ok()) {
+    return aborted.status();
+  }
+  auto listing = store_.list(folder_key(name));
+  if (!listing.ok()) return listing.status();
+  std::vector<std::string> keys;
+  for (const ObjectEntry& object : listing->objects) keys.push_back(object.key);
+  return store_.remove_many(keys);
+}
+
+}  // namespace headway::checkpoint

@@ -1,0 +1,102 @@
+#include "object_store/hash.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
+#include "base/check.h"
+#include "object_store/secret.h"
+
+namespace headway::object_store {
+namespace {
+
+void digest(const EVP_MD* kind, std::span<const std::byte> data, std::uint8_t* into) {
+  unsigned int bytes = 0;
+  HW_CHECK(EVP_Digest(data.data(), data.size(), into, &bytes, kind, nullptr) == 1);
+}
+
+int digit_of(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+void Secret::wipe() {
+  OPENSSL_cleanse(value_.data(), value_.size());
+  value_.clear();
+}
+
+Sha256 sha256(std::span<const std::byte> data) {
+  Sha256 out{};
+  digest(EVP_sha256(), data, out.data());
+  return out;
+}
+
+Md5 md5(std::span<const std::byte> data) {
+  Md5 out{};
+  digest(EVP_md5(), data, out.data());
+  return out;
+}
+
+Sha256 hmac_sha256(std::span<const std::uint8_t> key, std::string_view text) {
+  Sha256 out{};
+  unsigned int bytes = 0;
+  HW_CHECK(HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+                reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data(),
+                &bytes) != nullptr);
+  return out;
+}
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const std::uint8_t byte : bytes) text += {digits[byte >> 4], digits[byte & 15]};
+  return text;
+}
+
+std::string base64(std::span<const std::uint8_t> bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // OpenSSL ends it with a zero
+  const int length = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes.data(),
+                                     static_cast<int>(bytes.size()));
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+std::optional<Md5> md5_of_hex(std::string_view text) {
+  Md5 out{};
+  if (text.size() != out.size() * 2) return std::nullopt;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const int high = digit_of(text[2 * i]);
+    const int low = digit_of(text[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return out;
+}
+
+std::string crc32c_text(std::uint32_t crc) {
+  const std::array<std::uint8_t, 4> bytes = {
+      static_cast<std::uint8_t>(crc >> 24), static_cast<std::uint8_t>(crc >> 16),
+      static_cast<std::uint8_t>(crc >> 8), static_cast<std::uint8_t>(crc)};
+  return base64(bytes);
+}
+
+std::optional<std::uint32_t> crc32c_of_text(std::string_view text) {
+  if (text.size() != 8 || !text.ends_with("==")) return std::nullopt;
+  std::array<std::uint8_t, 6> bytes{};
+  if (EVP_DecodeBlock(bytes.data(), reinterpret_cast<const unsigned char*>(text.data()),
+                      static_cast<int>(text.size())) != static_cast<int>(bytes.size())) {
+    return std::nullopt;
+  }
+  const std::uint32_t crc = static_cast<std::uint32_t>(bytes[0]) << 24 |
+                            static_cast<std::uint32_t>(bytes[1]) << 16 |
+                            static_cast<std::uint32_t>(bytes[2]) << 8 | bytes[3];
+  // Other texts stand for the same bytes; only the one that everybody writes counts.
+  return crc32c_text(crc) == text ? std::optional(crc) : std::nullopt;
+}
+
+}  // namespace headway::object_store
