@@ -3,7 +3,7 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|checkpoint|cluster'
 tsan_tests='record|journal'
 
 cpp_files() {
@@ -89,8 +89,8 @@ run_fuzz() {
 
 run_pytest() {
   local folder folders=()
-  for folder in tests/python tests/agent tests/docs tests/golden tests/e2e tests/failure tests/kill \
-    tests/nodes tests/slurm tools; do
+  for folder in tests/python tests/agent tests/checkpoint tests/docs tests/golden tests/e2e tests/failure \
+    tests/kill tests/nodes tests/slurm tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \

@@ -37,9 +37,9 @@ const CheckpointName* find_same(const std::vector<Look>& looks, const Manifest& 
 
 Status copy_file(FileSystem& files, const std::string& from, const ManifestFile& entry,
                  Draft& draft, std::uint32_t rank, const Progress& progress) {
-  auto reader = ChunkReader::open(files, from, entry, true);
+  auto reader = ChunkReader::open(files, from, entry, {.verify = true, .direct = true});
   if (!reader.ok()) return reader.status();
-  auto file = draft.add(entry.name, rank, {.bytes = entry.bytes});
+  auto file = draft.add(entry.name, rank, {.bytes = entry.bytes, .direct = true});
   if (!file.ok()) return file.status();
   for (std::size_t chunk = 0; chunk < entry.crc32c.size(); ++chunk) {
     const auto content = (*reader)->chunk(chunk);

@@ -40,10 +40,10 @@ void add_row(Page& page, const Look& look, int name_end, bool newest, std::int64
   if (look.is_link) line.add(fmt::format(" {} a link", page.dot()), Ink::dim);
   page.add(line);
   if (look.state.ok()) return;
-  page.add_broken(
-      Line().add("      ").add(clean(without_prefix(look.state.message(), look.path), style),
-                               state_ink(look)),
-      6);
+  const std::string why = look.unfinished
+                              ? "its save or its removal was cut short; the next prune clears it up"
+                              : without_prefix(look.state.message(), look.path);
+  page.add_broken(Line().add("      ").add(clean(why, style), state_ink(look)), 6);
 }
 
 std::string to_text(const std::string& folder, const std::vector<Look>& looks, bool deep) {
@@ -51,16 +51,16 @@ std::string to_text(const std::string& folder, const std::vector<Look>& looks, b
   Page page(style);
   std::uint64_t bytes = 0;
   int names = columns_of("name");
-  std::size_t bad = 0;
+  std::size_t good = 0, bad = 0;
   for (const Look& look : looks) {
     bytes += look.bytes;
-    bad += look.state.ok() ? 0 : 1;
+    if (!look.unfinished) ++(look.state.ok() ? good : bad);
     names = std::max(names, columns_of(look.name.text()));
   }
   Line title;
   title.add(clean(folder, style), Ink::strong);
-  title.add(fmt::format(" {} {} checkpoint{} {} {}", page.dot(), looks.size(),
-                        looks.size() == 1 ? "" : "s", page.dot(), human_bytes(bytes)));
+  title.add(fmt::format(" {} {} checkpoint{} {} {}", page.dot(), good + bad,
+                        good + bad == 1 ? "" : "s", page.dot(), human_bytes(bytes)));
   if (bad > 0)
     title.add(fmt::format(" {} ", page.dot())).add(fmt::format("{} bad", bad), Ink::down);
   page.add_whole(title);
