@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/duration.h"
+#include "base/duration.h"
 #include "headway/headway.h"
 
 namespace headway::agent {
@@ -29,11 +29,11 @@ base::Result<HangLimit> parse_hang_limit(const std::string& text) {
     return limit;
   }
   limit.kind = HangLimit::Kind::fixed;
-  limit.after_ns = parse_duration(text).value_or(0);
+  limit.after_ns = base::parse_duration(text).value_or(0);
   if (limit.after_ns <= 0 || limit.after_ns > kFixedMaxNs) {
     return base::Status::invalid(fmt::format(
         "--hang-timeout {}: want auto, off, or a time of more than 0 and at most {}: 600, 90s, 10m",
-        text, format_duration(kFixedMaxNs)));
+        text, base::format_duration(kFixedMaxNs)));
   }
   return limit;
 }

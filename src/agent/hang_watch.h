@@ -23,7 +23,7 @@ struct HangLimit {
   Kind kind = Kind::learnt;
   std::int64_t after_ns = 0;  // fixed
 };
-// "auto", "off", or a time (agent/duration.h).
+// "auto", "off", or a time (base/duration.h).
 base::Result<HangLimit> parse_hang_limit(const std::string& text);
 
 class HangWatch {

@@ -4,8 +4,8 @@
 
 #include <charconv>
 
-#include "agent/duration.h"
 #include "agent/identity.h"
+#include "base/duration.h"
 #include "cluster/limits.h"
 
 namespace headway::agent {
@@ -81,7 +81,7 @@ base::Result<std::uint32_t> parse_node_rank(const std::string& text) {
 }
 
 base::Result<std::int64_t> parse_lease(const std::string& text) {
-  auto lease = parse_time_option("--lease", text, kLeaseMinS, kLeaseMaxS);
+  auto lease = base::parse_time_option("--lease", text, kLeaseMinS, kLeaseMaxS);
   if (lease.ok()) *lease -= *lease % 1'000'000;  // the other nodes are told in milliseconds
   return lease;
 }

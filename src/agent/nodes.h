@@ -37,7 +37,7 @@ struct NodeOptions {
 };
 // "0", "3".
 base::Result<std::uint32_t> parse_node_rank(const std::string& text);
-// A time from kLeaseMinS to kLeaseMaxS (agent/duration.h), in whole milliseconds.
+// A time from kLeaseMinS to kLeaseMaxS (base/duration.h), in whole milliseconds.
 base::Result<std::int64_t> parse_lease(const std::string& text);
 base::Status check_nodes(const NodeOptions& options);
 

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "agent/duration.h"
+#include "base/duration.h"
 #include "base/job_path.h"
 
 namespace headway::agent {
@@ -38,7 +38,7 @@ base::Result<int> parse_nproc(const std::string& text) {
 }
 
 base::Result<std::int64_t> parse_grace(const std::string& text) {
-  return parse_time_option("--grace", text, 0, kGraceMaxS);
+  return base::parse_time_option("--grace", text, 0, kGraceMaxS);
 }
 
 base::Result<RequeueWhen> parse_requeue(const std::string& text) {

@@ -61,7 +61,7 @@ base::Status check_options(const RunOptions& options);
 // "4".
 base::Result<int> parse_nproc(const std::string& text);
 
-// Times from 0 to kGraceMaxS (agent/duration.h).
+// Times from 0 to kGraceMaxS (base/duration.h).
 base::Result<std::int64_t> parse_grace(const std::string& text);
 
 // "never", "preempted", "time-limit".

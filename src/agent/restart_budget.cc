@@ -5,7 +5,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "agent/duration.h"
+#include "base/duration.h"
 
 namespace headway::agent {
 
@@ -20,7 +20,7 @@ base::Result<RestartBudget> parse_budget(const std::string& text) {
   if (ok && slash != std::string::npos) {
     // With its unit only: in 3/1 nobody can see what the 1 is.
     const bool has_unit = std::isalpha(static_cast<unsigned char>(text.back())) != 0;
-    budget.window_ns = parse_duration(std::string_view(text).substr(slash + 1)).value_or(0);
+    budget.window_ns = base::parse_duration(std::string_view(text).substr(slash + 1)).value_or(0);
     ok = has_unit && budget.window_ns > 0;
   }
   if (ok) return budget;

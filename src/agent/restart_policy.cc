@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "agent/duration.h"
+#include "base/duration.h"
 
 namespace headway::agent {
 namespace {
@@ -12,7 +12,8 @@ namespace {
 // "all 2 restarts are used", "the only restart within 1h is used".
 std::string used_up(const RestartBudget& budget) {
   const std::string within =
-      budget.window_ns == 0 ? "" : fmt::format(" within {}", format_duration(budget.window_ns));
+      budget.window_ns == 0 ? ""
+                            : fmt::format(" within {}", base::format_duration(budget.window_ns));
   if (budget.count == 1) return fmt::format("the only restart{} is used", within);
   return fmt::format("all {} restarts{} are used", budget.count, within);
 }

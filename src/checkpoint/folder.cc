@@ -90,6 +90,16 @@ Status DraftFile::write(std::span<const std::byte> data) {
   return {};
 }
 
+Status DraftFile::write(std::span<const std::byte> data, std::span<const std::uint32_t> checksums) {
+  HW_CHECK(in_chunk_ == 0 &&
+           checksums.size() == (data.size() + entry_.chunk_bytes - 1) / entry_.chunk_bytes);
+  if (Status status = file_->write(entry_.bytes, data); !status.ok()) return status;
+  entry_.crc32c.insert(entry_.crc32c.end(), checksums.begin(), checksums.end());
+  entry_.bytes += data.size();
+  in_chunk_ = data.size() % entry_.chunk_bytes;
+  return {};
+}
+
 Status DraftFile::finish() {
   Status status = file_->sync();
   if (Status closed = file_->close(); status.ok()) status = closed;

@@ -44,6 +44,10 @@ class DraftFile {
   DraftFile(std::unique_ptr<base::OutputFile> file, ManifestFile& entry)
       : file_(std::move(file)), entry_(entry) {}
   base::Status write(std::span<const std::byte> data);
+  // With the checksums of its chunks, made when the data was known to be good: damage that it took
+  // since then is found by whoever reads the file. From a chunk's beginning on, and to the file's
+  // end if the last one is not whole.
+  base::Status write(std::span<const std::byte> data, std::span<const std::uint32_t> checksums);
   // Synced and closed; its entry is complete.
   base::Status finish();
 

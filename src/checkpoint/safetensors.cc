@@ -51,6 +51,15 @@ Status check_piece(const Piece& piece) {
   return {};
 }
 
+// The power of two that its size is a multiple of, a page at most. In falling order each piece lies
+// at a multiple of its own, without the holes that the format forbids: large tensors come to lie as
+// a program would have allocated them.
+std::uint64_t grain(const Piece& piece) {
+  constexpr std::uint64_t kPage = 4096;
+  const std::uint64_t bytes = *bytes_of_shape(piece.dtype, piece.shape) | kPage;
+  return bytes & (~bytes + 1);
+}
+
 // The parser's side: one header, one place to say what is wrong with it.
 class Reader {
  public:
@@ -190,9 +199,8 @@ Result<SafetensorsPlan> plan_safetensors(const std::vector<Piece>& pieces,
     }
     order.push_back(&piece);
   }
-  std::stable_sort(order.begin(), order.end(), [](const Piece* a, const Piece* b) {
-    return element_bytes(a->dtype) > element_bytes(b->dtype);
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Piece* a, const Piece* b) { return grain(*a) > grain(*b); });
   SafetensorsPlan plan;
   Json sharding = Json::object();
   Json root = Json::object();

@@ -31,8 +31,8 @@ struct SafetensorsHeader {
 };
 
 // The header's bytes, padded with spaces so that the data begin at a multiple of `alignment`, and
-// where each piece goes. Pieces of wide types come first, so that each lies at a multiple of its
-// element's size. Names must differ.
+// where each piece goes. Pieces whose size is a multiple of much come first, so that each lies at a
+// multiple of its element's size, and most at one of a cache line. Names must differ.
 struct SafetensorsPlan {
   std::string head;
   SafetensorsHeader header;

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "agent/duration.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "checkpoint/lock.h"
 #include "checkpoint/prune.h"
 #include "cli/ckpt.h"
@@ -44,7 +44,7 @@ Result<RetentionPolicy> policy_of(const Options& options) {
   policy.drop_damaged = options.damaged;
   if (!options.every.empty()) {
     auto every =
-        agent::parse_time_option("--every", options.every, kEveryMinSeconds, kEveryMaxSeconds);
+        base::parse_time_option("--every", options.every, kEveryMinSeconds, kEveryMaxSeconds);
     if (!every.ok()) return every.status();
     policy.every_ns = *every;
   }
@@ -94,7 +94,7 @@ std::string to_text(const PrunePlan& plan, const Options& options, const std::st
              goes ? Ink::wasted : Ink::effective);
     const std::string reason = why(plan.fates[i], look, options);
     if (!reason.empty()) line.to(names + 36).add(reason, Ink::dim);
-    page.add(line);
+    page.add_whole(line);  // why it stays must not be cut off
   }
   Line sum;
   sum.add(clean(folder, style), Ink::strong);

@@ -1,8 +1,8 @@
-#include "agent/duration.h"
+#include "base/duration.h"
 
 #include <gtest/gtest.h>
 
-namespace headway::agent {
+namespace headway::base {
 namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
@@ -12,11 +12,14 @@ TEST(Duration, IsReadWithOrWithoutAUnit) {
   EXPECT_EQ(parse_duration("0"), 0);
   EXPECT_EQ(parse_duration("0.25"), kSecondNs / 4);
   EXPECT_EQ(parse_duration("90s"), 90 * kSecondNs);
+  EXPECT_EQ(parse_duration("500ms"), kSecondNs / 2);
+  EXPECT_EQ(parse_duration("1.5ms"), kSecondNs * 3 / 2000);
   EXPECT_EQ(parse_duration("1.5m"), 90 * kSecondNs);
   EXPECT_EQ(parse_duration("2h"), 7200 * kSecondNs);
   EXPECT_EQ(parse_duration("7d"), 7 * 86400 * kSecondNs);
   EXPECT_EQ(parse_duration("1e300d"), duration_max_ns);
-  for (const char* bad : {"", "s", "h", "x", "-1", "-1s", "1w", "1 s", " 1", "1hs", "inf", "nan"}) {
+  for (const char* bad :
+       {"", "s", "h", "x", "-1", "-1s", "1w", "1 s", " 1", "1hs", "ms", "1sm", "inf", "nan"}) {
     EXPECT_FALSE(parse_duration(bad)) << bad;
   }
 }
@@ -39,4 +42,4 @@ TEST(Duration, OfAnOptionHasItsBounds) {
 }
 
 }  // namespace
-}  // namespace headway::agent
+}  // namespace headway::base

@@ -8,18 +8,18 @@
 
 #include "base/status.h"
 
-namespace headway::agent {
+namespace headway::base {
 
 inline constexpr std::int64_t duration_max_ns = 366LL * 24 * 3600 * 1'000'000'000;
 
-// "90", "1.5", "90s", "30m", "1h", "7d" in nanoseconds, never negative; what is longer than
-// duration_max_ns is that long. nullopt: none of these.
+// "90", "1.5", "500ms", "90s", "30m", "1h", "7d" in nanoseconds, never negative; what is longer
+// than duration_max_ns is that long. nullopt: none of these.
 std::optional<std::int64_t> parse_duration(std::string_view text);
 // 3600 s → "1h": in the largest unit that divides it, as one would type it.
 std::string format_duration(std::int64_t ns);
 
 // The value of `option`, from `min_s` to `max_s`, in nanoseconds.
-base::Result<std::int64_t> parse_time_option(std::string_view option, const std::string& text,
-                                             std::int64_t min_s, std::int64_t max_s);
+Result<std::int64_t> parse_time_option(std::string_view option, const std::string& text,
+                                       std::int64_t min_s, std::int64_t max_s);
 
-}  // namespace headway::agent
+}  // namespace headway::base

@@ -1,0 +1,102 @@
+// The holder: one process a machine, beside the trainers, that owns their replicas. It gets the
+// memory, writes pinned steps to disk in the background, and keeps everything while a trainer is
+// dead, so that its successor finds the state where it was left.
+//
+// Everything it has to know is in the slots, so it may be killed at any time: the next one takes
+// over. Trainers connect again by themselves. Files of its folder: docs/formats/replica.md.
+//
+// run() belongs to one thread; memory and disk have one each beside it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "replica/choose.h"
+#include "replica/message.h"
+#include "replica/rank_slots.h"
+#include "replica/worker.h"
+
+namespace headway::replica {
+
+inline constexpr const char* kHolderSocket = "holder.sock";
+inline constexpr const char* kHolderLock = "lock";
+
+struct HolderOptions {
+  std::string folder;       // in shared memory
+  base::UniqueFd listener;  // made here if there is none
+  // With no trainer for so long, what is newest is written to disk; then, what is there is given
+  // back and run() ends. Negative: never, somebody else says when.
+  std::int64_t orphan_ns = 10'000'000'000;
+  std::int64_t linger_ns = 600'000'000'000;
+  std::function<void(const std::string&)> note = [](const std::string&) {};
+};
+
+class Holder {
+ public:
+  static base::Result<std::unique_ptr<Holder>> open(HolderOptions options);
+  ~Holder();
+
+  // Until `stop` is readable, or the last trainer is long gone. What is newest is on disk then, and
+  // the memory given back; after an error it is kept.
+  base::Status run(int stop);
+
+ private:
+  struct Rank {
+    RankSlots slots;
+    base::UniqueFd client{};
+    Message hello{};
+    std::uint64_t bytes = 0;  // that were asked for
+    std::uint32_t count = 0;
+    bool allocating = false;
+  };
+  explicit Holder(HolderOptions options) : options_(std::move(options)) {}
+
+  Rank& rank_of(std::uint32_t number);
+  void serve_new();
+  // False: it is gone.
+  [[nodiscard]] bool serve(int client);
+  void on_hello(base::UniqueFd& client, const Message& message);
+  void on_reserve(Rank& rank, const Message& message);
+  void allocate(Rank& rank, std::uint32_t missing);
+  void tell_slots(Rank& rank);
+
+  [[nodiscard]] HeldByRank held() const;
+  [[nodiscard]] std::uint32_t ranks_here() const;
+  void consider();
+  void write_newest();
+  void start(const Choice& choice);
+  void finished(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
+  [[nodiscard]] bool has_clients() const;
+  [[nodiscard]] int wait_ms(std::int64_t now_ns) const;
+
+  // From the workers' threads to run()'s.
+  void post(std::function<void()> done);
+  void serve_posts();
+
+  HolderOptions options_;
+  base::UniqueFd lock_;
+  base::UniqueFd posts_fd_;
+  std::mutex posts_mutex_;
+  std::vector<std::function<void()>> posts_;
+  std::map<std::uint32_t, std::unique_ptr<Rank>> ranks_;
+  std::vector<base::UniqueFd> strangers_;  // connected, no hello yet
+  std::optional<Choice> writing_;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> tried_;  // attempt, step
+  base::Status last_;                                             // of the last write
+  std::int64_t alone_since_ns_ = 0;
+  bool stopping_ = false;
+  std::atomic<bool> give_up_ = false;
+  Worker memory_;
+  Worker disk_;
+};
+
+}  // namespace headway::replica

@@ -1,0 +1,246 @@
+// A holder and its trainers, in one process but over the real socket, memory and disk.
+#include "replica/holder.h"
+
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <future>
+#include <thread>
+
+#include "base/file_system.h"
+#include "base/temp_dir.h"
+#include "checkpoint/folder.h"
+#include "replica/trainer.h"
+
+namespace headway::replica {
+namespace {
+
+using checkpoint::DType;
+constexpr std::int64_t kLongNs = 60'000'000'000;
+
+class HolderTest : public testing::Test {
+ protected:
+  ~HolderTest() override { stop(); }
+
+  void start() {
+    HolderOptions options;
+    options.folder = dir_.path() + "/shm";
+    options.orphan_ns = -1;
+    options.linger_ns = -1;
+    auto holder = Holder::open(std::move(options));
+    ASSERT_TRUE(holder.ok()) << holder.status().message();
+    holder_ = std::move(*holder);
+    stop_.reset(::eventfd(0, EFD_CLOEXEC));
+    thread_ = std::thread([this] { ended_ = holder_->run(stop_.get()); });
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    const std::uint64_t one = 1;
+    ASSERT_EQ(::write(stop_.get(), &one, sizeof one), 8);
+    thread_.join();
+    holder_.reset();
+  }
+  LinkOptions options(std::uint32_t rank, std::uint32_t ranks, std::uint64_t attempt = 1) {
+    LinkOptions options;
+    options.folder = dir_.path() + "/shm";
+    options.hello.rank = rank;
+    options.hello.world_size = options.hello.local_world_size = ranks;
+    options.hello.attempt = attempt;
+    options.hello.job = "test";
+    options.hello.folder = dir_.path() + "/checkpoints";
+    options.on_news = [this](const Message& message) {
+      const std::lock_guard lock(mutex_);
+      news_.push_back(message);
+      changed_.notify_all();
+    };
+    return options;
+  }
+  bool wait_for(Say say, std::uint64_t step) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(60), [&] {
+      return std::any_of(news_.begin(), news_.end(), [&](const Message& message) {
+        return message.say == say && message.step == step;
+      });
+    });
+  }
+  std::vector<std::uint64_t> steps_on_disk() {
+    std::vector<std::uint64_t> steps;
+    auto names = folder_.list();
+    for (const auto& name : *names) {
+      EXPECT_TRUE(folder_.verify(name).ok()) << folder_.verify(name).message();
+      steps.push_back(name.step);
+    }
+    return steps;
+  }
+
+  base::TempDir dir_;
+  checkpoint::CheckpointFolder folder_{base::real_file_system(), dir_.path() + "/checkpoints"};
+  std::unique_ptr<Holder> holder_;
+  base::UniqueFd stop_;
+  std::thread thread_;
+  base::Status ended_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Message> news_;
+};
+
+// The state of a rank, and a trainer that saves it.
+struct Rank {
+  explicit Rank(LinkOptions options) : trainer(std::move(options), 2), memory(9'000'001) {}
+
+  bool save(std::uint64_t step, bool persist, std::int64_t wait_ns = kLongNs) {
+    if (trainer.stage() == nullptr) {
+      EXPECT_TRUE(trainer.plan({{{"w", DType::u8, {memory.size()}, {0}}, true}}, 2).ok());
+    }
+    const auto slot = trainer.begin(wait_ns);
+    if (!slot) return false;
+    std::memset(memory.data(), static_cast<int>(step), memory.size());
+    const std::byte* source = memory.data();
+    trainer.fill(slot, {step, static_cast<std::int64_t>(step) * 10, 5, persist}, {&source, 1});
+    return true;
+  }
+
+  Trainer trainer;
+  std::vector<std::byte> memory;
+};
+
+TEST_F(HolderTest, AStepThatAllRanksPinnedGetsToTheDisk) {
+  start();
+  Rank a(options(0, 2));
+  Rank b(options(1, 2));
+  ASSERT_TRUE(a.save(10, true));
+  ASSERT_TRUE(b.save(10, true));
+  ASSERT_TRUE(wait_for(Say::durable, 10));
+  ASSERT_TRUE(a.save(20, true));
+  ASSERT_TRUE(a.save(30, false)) << "the slot of 10 is free again";
+  EXPECT_EQ(steps_on_disk(), std::vector<std::uint64_t>{10}) << "one rank's 20 is no checkpoint";
+  EXPECT_FALSE(a.save(40, false, 0)) << "20 waits for the disk, 30 is the newest";
+  ASSERT_TRUE(b.save(20, true));
+  ASSERT_TRUE(wait_for(Say::durable, 20));
+  auto manifest = folder_.read({20, 2});
+  ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+  EXPECT_EQ(manifest->files.size(), 2U);
+  EXPECT_EQ(manifest->job, "test");
+  EXPECT_EQ(manifest->data, 200U);
+  stop();
+  EXPECT_TRUE(ended_.ok()) << ended_.message();
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/shm")) << "memory is given back";
+}
+
+TEST_F(HolderTest, WhenItIsStoppedTheNewestWholeStepIsWritten) {
+  start();
+  Rank a(options(0, 2));
+  Rank b(options(1, 2));
+  for (const std::uint64_t step : {1, 2}) {
+    ASSERT_TRUE(a.save(step, false));
+    ASSERT_TRUE(b.save(step, false));
+  }
+  ASSERT_TRUE(a.save(3, false));
+  EXPECT_TRUE(steps_on_disk().empty());
+  stop();
+  EXPECT_EQ(steps_on_disk(), std::vector<std::uint64_t>{2});
+}
+
+TEST_F(HolderTest, TheSuccessorFindsWhatWasSealedAndTakesIt) {
+  start();
+  {
+    Rank dead(options(0, 1));
+    ASSERT_TRUE(dead.save(5, false));
+    ASSERT_TRUE(dead.save(6, false));
+  }
+  Rank next(options(0, 1, 2));
+  auto left = next.trainer.left_behind(kLongNs);
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(left[0].facts.step, 6U);
+  ASSERT_TRUE(next.trainer.verify(left[0]).ok());
+  ASSERT_TRUE(next.trainer.plan({{{"w", DType::u8, {next.memory.size()}, {0}}, true}}, 2).ok());
+  EXPECT_EQ(next.trainer.stage()->plan().layout_hash, left[0].facts.layout_hash);
+  const auto live = next.trainer.adopt(left[0], true);
+  ASSERT_EQ(live, left[0].slot) << "another step is there: nothing is copied";
+  EXPECT_EQ(live->state(), SlotState::live);
+  EXPECT_EQ(live->image()[4096], std::byte{6});
+  ASSERT_TRUE(next.save(7, true)) << "in the slot that the holder made instead";
+  ASSERT_TRUE(wait_for(Say::durable, 7));
+  left = next.trainer.left_behind(0);
+  ASSERT_EQ(left[0].facts.step, 7U);
+  EXPECT_GT(left[0].facts.sequence, left[1].facts.sequence);
+}
+
+TEST_F(HolderTest, TheOnlyCopyIsNotGivenAway) {
+  start();
+  {
+    Rank dead(options(0, 1));
+    ASSERT_TRUE(dead.save(5, false));
+  }
+  Rank next(options(0, 1, 2));
+  const auto left = next.trainer.left_behind(kLongNs);
+  ASSERT_EQ(left.size(), 1U);
+  ASSERT_TRUE(next.trainer.plan({{{"w", DType::u8, {next.memory.size()}, {0}}, true}}, 2).ok());
+  const auto live = next.trainer.adopt(left[0], false);
+  ASSERT_NE(live, nullptr);
+  EXPECT_NE(live, left[0].slot);
+  EXPECT_EQ(left[0].slot->state(), SlotState::sealed);
+  EXPECT_TRUE(std::equal(live->image().begin() + 4096, live->image().begin() + 9'000'000,
+                         left[0].slot->image().begin() + 4096));
+}
+
+TEST_F(HolderTest, TheNextHolderGoesOnWhereOneDied) {
+  start();
+  Rank a(options(0, 2));
+  Rank b(options(1, 2));
+  ASSERT_TRUE(a.save(1, true));
+  // As if killed: its end finds other names than the slots still have afterwards.
+  const std::string shm = dir_.path() + "/shm";
+  const std::filesystem::path kept = dir_.path() + "/kept";
+  std::filesystem::create_directory(kept);
+  for (const auto& file : std::filesystem::directory_iterator(shm)) {
+    if (!file.is_regular_file()) continue;
+    std::filesystem::create_hard_link(file, kept / file.path().filename());
+  }
+  stop();
+  std::filesystem::remove_all(shm);
+  std::filesystem::rename(kept, shm);
+  start();
+  ASSERT_TRUE(b.save(1, true)) << "trainers connect again by themselves";
+  ASSERT_TRUE(wait_for(Say::durable, 1));
+  EXPECT_EQ(steps_on_disk(), std::vector<std::uint64_t>{1});
+}
+
+TEST_F(HolderTest, MoreMemoryThanThereIsIsRefusedWithAReason) {
+  start();
+  Trainer trainer(options(0, 1), 1);
+  ASSERT_TRUE(trainer.plan({{{"w", DType::u8, {std::uint64_t{1} << 42}, {0}}, true}}, 2).ok());
+  EXPECT_EQ(trainer.begin(kLongNs), nullptr);
+  EXPECT_NE(trainer.refusal().find("the replica of rank 0 needs 2 x 4096.0 GiB of memory"),
+            std::string::npos)
+      << trainer.refusal();
+}
+
+TEST_F(HolderTest, TheSecondHolderIsRefused) {
+  start();
+  HolderOptions again;
+  again.folder = dir_.path() + "/shm";
+  const auto second = Holder::open(std::move(again));
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().message(),
+            dir_.path() + "/shm: another process holds the replicas in it");
+}
+
+TEST_F(HolderTest, AFolderThatCannotBeWrittenIsToldAndTheReplicaStays) {
+  dir_.write("file", "x");
+  start();
+  auto to = options(0, 1);
+  to.hello.folder = dir_.path() + "/file/checkpoints";
+  Rank rank(to);
+  ASSERT_TRUE(rank.save(1, true));
+  ASSERT_TRUE(wait_for(Say::failed, 1));
+  EXPECT_NE(news_[0].text.find(dir_.path() + "/file"), std::string::npos) << news_[0].text;
+  stop();
+  EXPECT_FALSE(ended_.ok());
+  EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/shm")) << "it is the only copy";
+}
+
+}  // namespace
+}  // namespace headway::replica

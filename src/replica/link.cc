@@ -1,0 +1,202 @@
+#include "replica/link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/file.h"
+#include "replica/holder.h"
+#include "replica/packet_socket.h"
+
+extern char** environ;
+
+namespace headway::replica {
+namespace {
+
+constexpr int kAgainMs = 20;  // between tries to connect
+
+using Lock = std::unique_lock<std::mutex>;
+
+}  // namespace
+
+Link::Link(LinkOptions options) : options_(std::move(options)) {
+  wake_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  thread_ = std::thread([this] { stay(); });
+}
+
+Link::~Link() {
+  {
+    const Lock lock(mutex_);
+    leave_ = true;
+  }
+  wake();
+  thread_.join();
+  if (child_ > 0) (void)::waitpid(child_, nullptr, WNOHANG);
+}
+
+void Link::wake() {
+  const std::uint64_t one = 1;
+  (void)!::write(wake_.get(), &one, sizeof one);
+}
+
+void Link::reserve(std::uint64_t bytes, std::uint32_t count) {
+  const Lock lock(mutex_);
+  wanted_.say = Say::reserve;
+  wanted_.bytes = bytes;
+  wanted_.count = count;
+  refusal_.clear();
+  send(wanted_);
+}
+
+void Link::look() {
+  const Lock lock(mutex_);
+  send({.say = Say::look});
+}
+
+// With the lock. A packet that is lost is no harm: who connects again says everything again.
+void Link::send(const Message& message) {
+  if (socket_.valid()) (void)send_packet(socket_.get(), message);
+}
+
+std::vector<std::shared_ptr<Slot>> Link::slots() const {
+  const Lock lock(mutex_);
+  return slots_;
+}
+
+std::string Link::refusal() const {
+  const Lock lock(mutex_);
+  return refusal_;
+}
+
+bool Link::wait_for_answer(std::int64_t limit_ns) const {
+  Lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns), [this] { return answered_; });
+}
+
+bool Link::wait_for_slots(
+    const std::function<bool(const std::vector<std::shared_ptr<Slot>>&)>& enough,
+    std::int64_t limit_ns) const {
+  Lock lock(mutex_);
+  changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns),
+                    [&] { return enough(slots_) || !refusal_.empty(); });
+  return enough(slots_);
+}
+
+// ---- The link's own thread.
+
+void Link::stay() {
+  for (;;) {
+    int socket = -1;
+    {
+      const Lock lock(mutex_);
+      if (leave_) return;
+      if (!socket_.valid()) connect();
+      socket = socket_.get();
+    }
+    pollfd fds[2] = {{wake_.get(), POLLIN, 0}, {socket, POLLIN, 0}};
+    (void)::poll(fds, 2, socket < 0 ? kAgainMs : -1);
+    if (fds[1].revents == 0) continue;
+    Message message;
+    switch (receive_packet(socket, message)) {
+      case Received::packet:
+        take(message);
+        break;
+      case Received::nothing:
+        break;
+      case Received::garbage:
+      case Received::closed: {
+        const Lock lock(mutex_);
+        socket_.reset();
+        break;
+      }
+    }
+  }
+}
+
+void Link::connect() {
+  auto socket = connect_to(options_.folder + "/" + kHolderSocket);
+  if (!socket.ok()) return start_holder();
+  socket_ = std::move(*socket);
+  send(options_.hello);
+  if (wanted_.say == Say::reserve) send(wanted_);
+  send({.say = Say::look});
+}
+
+void Link::start_holder() {
+  if (options_.command.empty()) return;
+  if (child_ > 0 && ::waitpid(child_, nullptr, WNOHANG) == 0) return;  // on its way
+  child_ = -1;
+  if (!base::make_dirs(options_.folder).ok()) return;
+  std::vector<char*> argv;
+  for (const std::string& word : options_.command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawnattr_init(&attributes);
+  // It must not keep the trainer's output open, nor get the terminal's signals.
+  const std::string log = options_.folder + "/holder.log";
+  ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  ::posix_spawn_file_actions_adddup2(&files, 1, 2);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  pid_t child = -1;
+  if (::posix_spawnp(&child, argv[0], &files, &attributes, argv.data(), environ) == 0) {
+    child_ = child;
+  }
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&attributes);
+}
+
+void Link::take(const Message& message) {
+  switch (message.say) {
+    case Say::slots:
+      take_slots(message.paths);
+      return;
+    case Say::failed:
+      if (message.step == 0) {
+        const Lock lock(mutex_);
+        refusal_ = message.text;
+        changed_.notify_all();
+      }
+      options_.on_news(message);
+      return;
+    case Say::durable:
+      options_.on_news(message);
+      return;
+    default:
+      return;
+  }
+}
+
+void Link::take_slots(const std::vector<std::string>& paths) {
+  std::vector<std::shared_ptr<Slot>> slots;
+  for (const std::string& path : paths) {
+    const auto known = std::find_if(slots_.begin(), slots_.end(),
+                                    [&](const auto& slot) { return slot->path() == path; });
+    if (known != slots_.end()) {
+      slots.push_back(*known);
+    } else if (auto slot = Slot::open(path); slot.ok()) {
+      slots.push_back(*slot);
+    }
+  }
+  // A restart waits for the first answer: it must not wait for pages too.
+  const bool first = !answered_;
+  const auto publish = [&] {
+    const Lock lock(mutex_);
+    slots_ = slots;
+    answered_ = true;
+    changed_.notify_all();
+  };
+  if (first) publish();
+  for (const auto& slot : slots) slot->populate();
+  if (!first) publish();
+}
+
+}  // namespace headway::replica

@@ -1,0 +1,51 @@
+// What a trainer and the holder of its replica say to each other, each a packet on a local socket:
+// docs/formats/replica.md. State is not told but looked up in the slots; a packet says that it is
+// worth looking. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace headway::replica {
+
+inline constexpr int protocol_version = 1;
+inline constexpr std::size_t packet_bytes_max = 64 << 10;
+inline constexpr std::uint32_t slots_max = 8;  // of one rank
+inline constexpr std::uint32_t ranks_max = 1 << 20;
+
+enum class Say : std::uint8_t {
+  // The trainer's.
+  hello,    // who it is and where to; answered by `slots`
+  reserve,  // memory for so many images of so many bytes; answered by `slots` or `failed`
+  look,     // a slot was sealed
+  // The holder's.
+  slots,    // these are the rank's, ready for use
+  durable,  // the step is on disk, under this name
+  failed,   // text says what and why; of a step, or 0
+};
+
+struct Message {
+  Say say = Say::hello;
+  int version = protocol_version;
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 1;
+  std::uint32_t local_world_size = 1;  // ranks that share this holder
+  std::uint64_t attempt = 0;
+  std::string job{};
+  std::string folder{};  // of checkpoints
+  std::uint64_t bytes = 0;
+  std::uint32_t count = 0;
+  std::uint64_t step = 0;
+  std::int64_t nanoseconds = 0;  // that it took
+  std::string text{};
+  std::vector<std::string> paths{};
+};
+
+[[nodiscard]] std::string to_packet(const Message& message);
+base::Result<Message> parse_packet(std::string_view packet);
+
+}  // namespace headway::replica

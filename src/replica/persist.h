@@ -1,0 +1,28 @@
+// Slots of one step → a committed checkpoint: what the holder does in the background. Nothing is
+// copied, summed or encoded on the way: the image is the file, its checksums are those of the
+// moment of the copy.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "base/status.h"
+#include "checkpoint/folder.h"
+#include "replica/slot.h"
+
+namespace headway::replica {
+
+// "rank-00003.safetensors".
+[[nodiscard]] std::string shard_name(std::uint32_t rank);
+
+// One slot for each rank of the job, all of one step and world size; nobody changes them meanwhile.
+// `goes_on` is asked between pieces of writing; false gives it up without a trace.
+base::Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
+                                                 const std::string& job,
+                                                 const std::vector<std::shared_ptr<Slot>>& slots,
+                                                 const std::function<bool()>& goes_on);
+
+}  // namespace headway::replica

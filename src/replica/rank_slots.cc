@@ -1,0 +1,128 @@
+#include "replica/rank_slots.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+
+#include "base/file_system.h"
+
+namespace headway::replica {
+namespace {
+
+using base::Result;
+using base::Status;
+
+struct SlotName {
+  std::uint32_t rank = 0;
+  std::uint64_t number = 0;
+};
+
+std::string text_of(const SlotName& name) {
+  return fmt::format("rank-{:05}.slot-{}", name.rank, name.number);
+}
+
+std::optional<SlotName> parse(const std::string& text) {
+  constexpr std::string_view kRank = "rank-";
+  constexpr std::string_view kSlot = ".slot-";
+  const std::size_t dot = text.find(kSlot);
+  if (!text.starts_with(kRank) || dot == std::string::npos) return std::nullopt;
+  SlotName name;
+  std::from_chars(text.data() + kRank.size(), text.data() + dot, name.rank);
+  std::from_chars(text.data() + dot + kSlot.size(), text.data() + text.size(), name.number);
+  return text_of(name) == text ? std::optional(name) : std::nullopt;
+}
+
+std::vector<SlotName> names_in(const std::string& folder) {
+  std::vector<SlotName> names;
+  auto entries = base::real_file_system().list(folder);
+  if (!entries.ok()) return names;
+  for (const base::FolderEntry& entry : *entries) {
+    if (const auto name = parse(entry.name)) names.push_back(*name);
+  }
+  return names;
+}
+
+bool has_something(const Slot& slot) {
+  return slot.state() == SlotState::sealed || slot.state() == SlotState::pinned;
+}
+
+}  // namespace
+
+void RankSlots::take_over() {
+  for (const SlotName& name : names_in(folder_)) {
+    if (name.rank != rank_) continue;
+    next_ = std::max(next_, name.number + 1);
+    const std::string path = folder_ + "/" + text_of(name);
+    auto slot = Slot::open(path);
+    // One that was not sealed may lack a part of its memory: its maker died while he got it.
+    const bool whole = slot.ok() && ((*slot)->state() != SlotState::empty ||
+                                     (*slot)->allocate([] { return true; }).ok());
+    if (whole) {
+      slots_.push_back(*slot);
+    } else {
+      ::unlink(path.c_str());
+    }
+  }
+}
+
+std::uint32_t RankSlots::usable(std::uint64_t bytes) const {
+  return static_cast<std::uint32_t>(
+      std::count_if(slots_.begin(), slots_.end(), [&](const std::shared_ptr<Slot>& slot) {
+        return slot->capacity() >= bytes && slot->state() != SlotState::live;
+      }));
+}
+
+void RankSlots::drop_smaller(std::uint64_t bytes, bool all) {
+  std::erase_if(slots_, [&](const std::shared_ptr<Slot>& slot) {
+    const bool goes = slot->capacity() < bytes && slot->state() != SlotState::live &&
+                      slot->state() != SlotState::pinned && (all || !has_something(*slot));
+    if (goes) ::unlink(slot->path().c_str());
+    return goes;
+  });
+}
+
+void RankSlots::add(std::vector<std::shared_ptr<Slot>> slots) {
+  for (auto& slot : slots) slots_.push_back(std::move(slot));
+}
+
+void RankSlots::remove_all() {
+  for (const auto& slot : slots_) ::unlink(slot->path().c_str());
+  slots_.clear();
+}
+
+std::vector<std::string> RankSlots::new_paths(std::uint32_t count) {
+  std::vector<std::string> paths;
+  for (; count > 0; --count) paths.push_back(folder_ + "/" + text_of({rank_, next_++}));
+  return paths;
+}
+
+Result<std::vector<std::shared_ptr<Slot>>> allocate_slots(const std::vector<std::string>& paths,
+                                                          std::uint64_t bytes,
+                                                          const std::function<bool()>& goes_on) {
+  std::vector<std::shared_ptr<Slot>> slots;
+  Status status;
+  for (const std::string& path : paths) {
+    auto slot = Slot::create(path, bytes);
+    status = slot.status();
+    if (status.ok()) {
+      slots.push_back(*slot);
+      status = slots.back()->allocate(goes_on);
+    }
+    if (!status.ok()) break;
+  }
+  if (status.ok()) return slots;
+  for (const std::string& path : paths) ::unlink(path.c_str());
+  return status;
+}
+
+std::vector<std::uint32_t> ranks_in(const std::string& folder) {
+  std::set<std::uint32_t> ranks;
+  for (const SlotName& name : names_in(folder)) ranks.insert(name.rank);
+  return {ranks.begin(), ranks.end()};
+}
+
+}  // namespace headway::replica

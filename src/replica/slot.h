@@ -1,0 +1,104 @@
+// A slot: shared memory for the state of one rank after one step, in a file of its own
+// (docs/formats/slot.md). The trainer fills it, the holder writes it to disk, the trainer's
+// successor reads it or makes it its own memory. Any of them may be killed at any moment; what
+// counts is the state word:
+//
+//   empty    nothing is in it
+//   writing  a trainer fills it, or died while it did: garbage
+//   sealed   whole
+//   pinned   whole, and to be written to disk: nobody may change it before that is done
+//   live     a trainer's own memory: changes with every step
+//
+// The word is set last, with release order, after the facts and checksums; facts that do not agree
+// with their own checksum are no facts.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "replica/image.h"
+
+namespace headway::replica {
+
+class CopyTeam;
+
+enum class SlotState : std::uint32_t { empty = 0, writing = 1, sealed = 2, pinned = 3, live = 4 };
+[[nodiscard]] std::string_view name_of(SlotState state);
+
+// What is in a sealed slot.
+struct SlotFacts {
+  std::uint64_t sequence = 0;  // rises with every one that this rank seals
+  std::uint64_t step = 0;
+  std::int64_t data = 0;
+  std::int64_t time_ns = 0;
+  std::uint64_t attempt = 0;
+  std::uint64_t layout_hash = 0;
+  Range own;
+  Range rest;
+  std::uint32_t rank = 0;
+  std::uint32_t world_size = 1;
+  friend bool operator==(const SlotFacts&, const SlotFacts&) = default;
+};
+
+inline constexpr std::uint64_t slot_image_bytes_max = std::uint64_t{1} << 44;
+
+class Slot {
+ public:
+  // The holder's: a new file with room for such an image. Its memory is not there yet.
+  static base::Result<std::shared_ptr<Slot>> create(const std::string& path,
+                                                    std::uint64_t image_bytes);
+  static base::Result<std::shared_ptr<Slot>> open(const std::string& path);
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  // Gets the memory from the system, which takes seconds a GiB; `goes_on` is asked between pieces.
+  base::Status allocate(const std::function<bool()>& goes_on);
+  // Makes what is allocated known to this process, so that the first copy does not pay for it.
+  void populate();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+  [[nodiscard]] SlotState state() const;
+  // empty, sealed or writing → writing. Not while it is pinned or live.
+  [[nodiscard]] bool try_begin();
+  // writing → sealed, or pinned. All checksums are in their table.
+  void seal(const SlotFacts& facts, bool pinned);
+  [[nodiscard]] bool try_pin();    // sealed → pinned
+  void unpin();                    // pinned → sealed
+  [[nodiscard]] bool try_adopt();  // sealed or writing → live
+  void clear();  // → empty, whatever it was: the caller knows that its user is gone
+
+  // None: not sealed or pinned, or no facts.
+  [[nodiscard]] std::optional<SlotFacts> facts() const;
+  [[nodiscard]] std::span<std::byte> image() { return {image_, capacity_}; }
+  [[nodiscard]] std::span<const std::byte> image() const { return {image_, capacity_}; }
+  // One a chunk, as chunks_of() counts them.
+  [[nodiscard]] std::span<std::uint32_t> checksums();
+  [[nodiscard]] std::span<const std::uint32_t> checksums() const;
+  // Reads all of it. The error names the bytes.
+  base::Status verify(const SlotFacts& facts, CopyTeam& team) const;
+
+ private:
+  struct Header;
+  Slot(std::string path, std::byte* memory, std::size_t bytes, std::uint64_t capacity);
+  static base::Result<std::shared_ptr<Slot>> map(const std::string& path, int fd,
+                                                 std::uint64_t bytes, std::uint64_t capacity);
+  [[nodiscard]] bool move(SlotState from, SlotState to);
+
+  const std::string path_;
+  std::byte* const memory_;
+  const std::size_t bytes_;
+  const std::uint64_t capacity_;
+  Header* const header_;
+  std::byte* image_ = nullptr;
+};
+
+}  // namespace headway::replica

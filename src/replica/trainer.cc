@@ -1,0 +1,109 @@
+#include "replica/trainer.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/crc32c.h"
+
+namespace headway::replica {
+
+Trainer::Trainer(LinkOptions options, unsigned threads)
+    : link_(options), team_(threads), hello_(options.hello) {}
+
+base::Status Trainer::plan(const std::vector<ImagePiece>& pieces, std::uint32_t slots) {
+  auto plan = plan_image(pieces);
+  if (!plan.ok()) return plan.status();
+  stage_ = std::make_unique<Stage>(std::move(*plan));
+  slots_ = slots;
+  link_.reserve(stage_->plan().bytes, slots_);
+  return {};
+}
+
+std::vector<Whole> Trainer::whole_ones() const {
+  std::vector<Whole> whole;
+  for (const auto& slot : link_.slots()) {
+    if (const auto facts = slot->facts()) whole.push_back({slot, *facts});
+  }
+  std::sort(whole.begin(), whole.end(),
+            [](const Whole& a, const Whole& b) { return a.facts.sequence > b.facts.sequence; });
+  return whole;
+}
+
+// Of those that may be written into the one that holds the least: nothing, half, the oldest.
+std::shared_ptr<Slot> Trainer::find_free() const {
+  const std::uint64_t bytes = stage_->plan().bytes;
+  const auto whole = whole_ones();
+  for (const SlotState wanted : {SlotState::empty, SlotState::writing}) {
+    for (const auto& slot : link_.slots()) {
+      if (slot->capacity() >= bytes && slot->state() == wanted) return slot;
+    }
+  }
+  for (std::size_t i = whole.size(); i > 1; --i) {
+    const Whole& oldest = whole[i - 1];
+    if (oldest.slot->capacity() >= bytes && oldest.slot->state() == SlotState::sealed) {
+      return oldest.slot;
+    }
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Slot> Trainer::begin(std::int64_t wait_ns) {
+  HW_CHECK(stage_ != nullptr);
+  constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise
+  for (;;) {
+    if (const auto slot = find_free(); slot && slot->try_begin()) return slot;
+    if (wait_ns <= 0 || !link_.refusal().empty()) return nullptr;
+    (void)link_.wait_for_slots([](const auto&) { return false; }, std::min(wait_ns, kLookNs));
+    wait_ns -= kLookNs;
+  }
+}
+
+void Trainer::fill(const std::shared_ptr<Slot>& slot, const Step& step,
+                   std::span<const std::byte* const> sources) {
+  for (const Whole& whole : whole_ones()) sequence_ = std::max(sequence_, whole.facts.sequence);
+  stage_->fill(*slot, sources, team_);
+  SlotFacts facts;
+  facts.sequence = ++sequence_;
+  facts.step = step.step;
+  facts.data = step.data;
+  facts.time_ns = step.time_ns;
+  facts.attempt = hello_.attempt;
+  facts.layout_hash = stage_->plan().layout_hash;
+  facts.own = stage_->plan().own.range;
+  facts.rest = stage_->plan().rest.range;
+  facts.rank = hello_.rank;
+  facts.world_size = hello_.world_size;
+  slot->seal(facts, step.persist);
+  if (step.persist) link_.look();
+}
+
+std::vector<Whole> Trainer::left_behind(std::int64_t wait_ns) {
+  (void)link_.wait_for_answer(wait_ns);
+  return whole_ones();
+}
+
+void Trainer::free_live() {
+  for (const auto& slot : link_.slots()) {
+    if (slot->state() == SlotState::live) slot->clear();
+  }
+}
+
+std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool spare) {
+  std::shared_ptr<Slot> live;
+  if (spare && whole.slot->try_adopt()) {
+    live = whole.slot;
+  } else {
+    live = find_free();
+    if (!live || live == whole.slot || !live->try_begin()) return nullptr;
+    const auto chunks = chunks_of(whole.facts.own, whole.facts.rest);
+    team_.run(chunks.size(), [&](std::size_t i) {
+      (void)base::copy_crc32c(live->image().data() + chunks[i].begin,
+                              whole.slot->image().data() + chunks[i].begin, chunks[i].bytes());
+    });
+    if (!live->try_adopt()) return nullptr;
+  }
+  link_.reserve(stage_->plan().bytes, slots_);  // for the one that is used up
+  return live;
+}
+
+}  // namespace headway::replica

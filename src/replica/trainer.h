@@ -1,0 +1,67 @@
+// What a trainer does with its replica: stage a step, and as the successor of one that died, go on
+// from what was staged. One thread at a time; nothing here needs the caller's interpreter.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "replica/copy_team.h"
+#include "replica/link.h"
+#include "replica/stage.h"
+
+namespace headway::replica {
+
+// A whole step in memory.
+struct Whole {
+  std::shared_ptr<Slot> slot;
+  SlotFacts facts;
+};
+
+class Trainer {
+ public:
+  Trainer(LinkOptions options, unsigned threads);
+
+  // The state's layout from now on; memory for so many slots is asked for.
+  base::Status plan(const std::vector<ImagePiece>& pieces, std::uint32_t slots);
+  [[nodiscard]] const Stage* stage() const { return stage_.get(); }
+
+  // A slot to write into, waiting for one at most so long. None: all are pinned, or not there yet;
+  // refusal() may say why. The newest whole step is never given away.
+  std::shared_ptr<Slot> begin(std::int64_t wait_ns);
+  // Copies the state into the slot and seals it. `sources` as in Stage::fill().
+  struct Step {
+    std::uint64_t step = 0;
+    std::int64_t data = 0;
+    std::int64_t time_ns = 0;
+    bool persist = false;  // to disk as well, in the background
+  };
+  void fill(const std::shared_ptr<Slot>& slot, const Step& step,
+            std::span<const std::byte* const> sources);
+  [[nodiscard]] std::string refusal() const { return link_.refusal(); }
+
+  // What the predecessor left, the newest first. Waits for the holder's answer.
+  std::vector<Whole> left_behind(std::int64_t wait_ns);
+  // Slots that were a dead process's own memory are free again. Not after adopt().
+  void free_live();
+  base::Status verify(const Whole& whole) { return whole.slot->verify(whole.facts, team_); }
+  // The step as memory of our own: the slot itself if `spare` says that there is another copy of
+  // it or of an older step, else a copy in another slot. None: there is no slot for that.
+  std::shared_ptr<Slot> adopt(const Whole& whole, bool spare);
+
+ private:
+  std::vector<Whole> whole_ones() const;
+  std::shared_ptr<Slot> find_free() const;
+
+  Link link_;
+  CopyTeam team_;
+  std::unique_ptr<Stage> stage_;
+  const Message hello_;
+  std::uint32_t slots_ = 2;
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace headway::replica
