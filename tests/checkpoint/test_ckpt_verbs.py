@@ -304,6 +304,12 @@ def test_copy(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) 
     assert ckpt_json("copy", done["path"], tmp_path / "third")["copied"]
     again = ckpt_json("copy", done["path"], tmp_path / "third")
     assert not again["copied"] and len(list((tmp_path / "third").glob("step-*"))) == 1
+    for change in (b"\xff", b""):  # a damaged copy is none, whatever its size
+        shard = Path(again["path"]) / writer.shard_name(0)
+        shard.write_bytes(shard.read_bytes()[:-1] + change)
+        again = ckpt_json("copy", done["path"], tmp_path / "third")
+        assert again["copied"]
+        ckpt("verify", again["path"])
 
 
 def test_prune(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) -> None:
