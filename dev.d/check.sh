@@ -3,7 +3,7 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|cluster|interval|object_store|replica'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|checkpoint|cluster|interval|object_store|replica'
 tsan_tests='record|journal|object_store|replica'
 
 cpp_files() {

@@ -75,11 +75,23 @@ class RealOutput final : public OutputFile {
 
 class RealInput final : public InputFile {
  public:
-  RealInput(std::string path, UniqueFd fd, std::uint64_t bytes)
-      : path_(std::move(path)), fd_(std::move(fd)), bytes_(bytes) {}
+  RealInput(std::string path, UniqueFd fd, UniqueFd direct, std::uint64_t bytes)
+      : path_(std::move(path)), fd_(std::move(fd)), direct_(std::move(direct)), bytes_(bytes) {}
 
   [[nodiscard]] std::uint64_t bytes() const override { return bytes_; }
   Status read(std::uint64_t offset, std::span<std::byte> into) override {
+    const std::size_t front = into.size() - into.size() % direct_alignment;
+    if (direct_.valid() && front > 0 && is_aligned(offset, into.first(front))) {
+      const long got = pread_full(direct_.get(), into.data(), front, offset);
+      if (got < 0 && errno == EINVAL) {
+        direct_.reset();  // this file system says yes at open and no at read
+      } else if (got < 0) {
+        return errno_status(path_, "read", errno);
+      } else if (static_cast<std::size_t>(got) == front) {
+        offset += front;
+        into = into.subspan(front);
+      }  // else it ends early: the way through the cache says where
+    }
     const long got = pread_full(fd_.get(), into.data(), into.size(), offset);
     if (got < 0) return errno_status(path_, "read", errno);
     if (static_cast<std::size_t>(got) == into.size()) return {};
@@ -92,6 +104,7 @@ class RealInput final : public InputFile {
  private:
   const std::string path_;
   UniqueFd fd_;
+  UniqueFd direct_;  // of the same file; invalid: not wanted, or not to be had
   const std::uint64_t bytes_;
 };
 
@@ -115,14 +128,10 @@ class RealFileSystem final : public FileSystem {
   }
 
   Result<std::unique_ptr<InputFile>> open(const std::string& path) override {
-    // A pipe that somebody put there must not hold us up: it is refused below.
-    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!fd.valid()) return errno_status(path, "open", errno);
-    struct stat info{};
-    if (::fstat(fd.get(), &info) != 0) return errno_status(path, "stat", errno);
-    if (!S_ISREG(info.st_mode)) return Status::invalid(path + ": not a file");
-    return std::unique_ptr<InputFile>(
-        std::make_unique<RealInput>(path, std::move(fd), static_cast<std::uint64_t>(info.st_size)));
+    return open_by(path, false);
+  }
+  Result<std::unique_ptr<InputFile>> open_direct(const std::string& path) override {
+    return open_by(path, true);
   }
 
   Status make_folder(const std::string& path) override {
@@ -169,6 +178,23 @@ class RealFileSystem final : public FileSystem {
   }
 
  private:
+  static Result<std::unique_ptr<InputFile>> open_by(const std::string& path, bool direct) {
+    // A pipe that somebody put there must not hold us up: it is refused below.
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!fd.valid()) return errno_status(path, "open", errno);
+    struct stat info{};
+    if (::fstat(fd.get(), &info) != 0) return errno_status(path, "stat", errno);
+    if (!S_ISREG(info.st_mode)) return Status::invalid(path + ": not a file");
+    // By the first one's number: the name may lead elsewhere by now.
+    UniqueFd past;
+    if (direct) {
+      const std::string same = "/proc/self/fd/" + std::to_string(fd.get());
+      past.reset(::open(same.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
+    }
+    return std::unique_ptr<InputFile>(std::make_unique<RealInput>(
+        path, std::move(fd), std::move(past), static_cast<std::uint64_t>(info.st_size)));
+  }
+
   static FolderEntry entry_of(int folder, const std::string& name) {
     FolderEntry entry{.name = name};
     struct stat info{};

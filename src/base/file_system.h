@@ -67,6 +67,11 @@ class FileSystem {
   virtual Result<std::unique_ptr<OutputFile>> create(const std::string& path,
                                                      const CreateOptions& options) = 0;
   virtual Result<std::unique_ptr<InputFile>> open(const std::string& path) = 0;
+  // To be read past the page cache, where the file system can: what is on the disk, and nobody
+  // else's pages have to go for it. Pays for large reads into aligned memory (aligned_memory.h).
+  virtual Result<std::unique_ptr<InputFile>> open_direct(const std::string& path) {
+    return open(path);
+  }
   // One that is there already is as good.
   virtual Status make_folder(const std::string& path) = 0;
   // Takes the place of whatever file `to` was; a folder only that of an empty one.

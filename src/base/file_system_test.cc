@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/aligned_memory.h"
 #include "base/sim_file_system.h"
 #include "base/temp_dir.h"
 
@@ -96,6 +97,18 @@ TEST(FileSystem, PastTheCacheOrNotTheBytesAreTheSame) {
   EXPECT_TRUE((*file)->close().ok());
   const std::string text = read_all(files, path, bytes).value();
   EXPECT_EQ(text, std::string(reinterpret_cast<const char*>(memory), bytes));
+  AlignedMemory into;
+  auto input = files.open_direct(path);
+  ASSERT_TRUE(input.ok());
+  for (const std::size_t offset : {std::size_t{0}, std::size_t{7}, direct_alignment}) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{9}, 2 * direct_alignment, bytes - offset}) {
+      const auto part = into.take(size);
+      EXPECT_TRUE((*input)->read(offset, part).ok()) << offset << " " << size;
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), memory + offset)) << offset << " " << size;
+    }
+  }
+  EXPECT_EQ((*input)->read(direct_alignment, into.take(bytes)).code(), Code::corrupt);
   std::free(memory);
 }
 

@@ -41,7 +41,7 @@ class Reading {
         wants.push_back({items_[part.item].tensor->name, part.box,
                          std::span(memory_[r]).subspan(part.begin, part.bytes)});
       }
-      Status status = readers_[r]->read_all(wants, {.threads = kThreads});
+      Status status = readers_[r]->read_all(wants, {.direct = true, .threads = kThreads});
       if (!status.ok()) return status;
     }
     std::vector<std::span<const std::byte>> data(readers_.size());

@@ -26,9 +26,9 @@ bool is_same(const Manifest& a, const Manifest& b) {
   return true;
 }
 
-const CheckpointName* find_same(const std::vector<Look>& looks, const Manifest& manifest) {
+const Look* find_same(const std::vector<Look>& looks, const Manifest& manifest) {
   for (const Look& look : looks) {
-    if (look.state.ok() && is_same(look.manifest, manifest)) return &look.name;
+    if (look.state.ok() && is_same(look.manifest, manifest)) return &look;
   }
   return nullptr;
 }
@@ -37,9 +37,9 @@ const CheckpointName* find_same(const std::vector<Look>& looks, const Manifest& 
 
 Status copy_file(FileSystem& files, const std::string& from, const ManifestFile& entry,
                  Draft& draft, std::uint32_t rank, const Progress& progress) {
-  auto reader = ChunkReader::open(files, from, entry, true);
+  auto reader = ChunkReader::open(files, from, entry, {.verify = true, .direct = true});
   if (!reader.ok()) return reader.status();
-  auto file = draft.add(entry.name, rank, {.bytes = entry.bytes});
+  auto file = draft.add(entry.name, rank, {.bytes = entry.bytes, .direct = true});
   if (!file.ok()) return file.status();
   for (std::size_t chunk = 0; chunk < entry.crc32c.size(); ++chunk) {
     const auto content = (*reader)->chunk(chunk);
@@ -59,11 +59,14 @@ Result<Copied> copy_checkpoint(FileSystem& files, const std::string& from, FileS
   for (const ManifestFile& entry : manifest->files) copied.bytes += entry.bytes;
   auto looks = look_at_all(to_files, folder);
   if (looks.ok()) {
-    const CheckpointName* same = find_same(*looks, *manifest);
+    const Look* same = find_same(*looks, *manifest);
     if (same != nullptr) {
-      copied.name = *same;
-      copied.was_there = true;
-      return copied;
+      // Whoever asks for a copy wants one that is good, not one that was.
+      auto report = verify_checkpoint(to_files, same->path, progress);
+      if (!report.ok()) return report.status();
+      copied.name = same->name;
+      copied.was_there = report->good();
+      if (copied.was_there) return copied;
     }
   } else if (looks.status().code() != base::Code::not_found) {
     return looks.status();

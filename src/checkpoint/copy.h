@@ -14,7 +14,7 @@ namespace headway::checkpoint {
 struct Copied {
   CheckpointName name;  // in the other folder
   std::uint64_t bytes = 0;
-  bool was_there = false;  // the same one: nothing was written
+  bool was_there = false;  // the same one, and it was verified: nothing was written
 };
 // `from`: a checkpoint. `folder`: made if it is not there; the caller holds its lock.
 base::Result<Copied> copy_checkpoint(base::FileSystem& files, const std::string& from,

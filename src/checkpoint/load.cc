@@ -57,7 +57,7 @@ Status CheckpointReader::load_headers(bool verify) {
   for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
     const ManifestFile& entry = manifest_.files[i];
     if (!entry.name.ends_with(kSuffix)) continue;
-    auto file = ChunkReader::open(files_, path_, entry, verify);
+    auto file = ChunkReader::open(files_, path_, entry, {.verify = verify});
     if (!file.ok()) return file.status();
     auto header = read_header(**file, entry, path_ + "/" + entry.name);
     if (!header.ok()) return header.status();
@@ -151,9 +151,10 @@ std::vector<CheckpointReader::Group> CheckpointReader::group(const std::vector<J
   return groups;
 }
 
-Status CheckpointReader::run(const std::vector<Job>& jobs, const Group& group, bool verify) const {
+Status CheckpointReader::run(const std::vector<Job>& jobs, const Group& group,
+                             const ReadOptions& options) const {
   const ManifestFile& entry = manifest_.files[jobs[group.first].piece->file];
-  auto file = ChunkReader::open(files_, path_, entry, verify);
+  auto file = ChunkReader::open(files_, path_, entry, {options.verify, options.direct});
   if (!file.ok()) return file.status();
   Status status;
   for (std::size_t i = group.first; i <= group.last && status.ok(); ++i) {
@@ -185,7 +186,7 @@ Status CheckpointReader::read_all(const std::vector<Want>& wants,
   Status first_error;
   const auto work = [&] {
     for (std::size_t i = next++; i < groups.size(); i = next++) {
-      const Status status = run(jobs, groups[i], options.verify);
+      const Status status = run(jobs, groups[i], options);
       if (status.ok()) continue;
       const std::scoped_lock lock(mutex);
       if (first_error.ok()) first_error = status;

@@ -33,6 +33,7 @@ struct Want {
 
 struct ReadOptions {
   bool verify = true;    // whole chunks are read, and compared with their checksums
+  bool direct = false;   // past the page cache: where nobody else reads the same soon
   unsigned threads = 1;  // at most; small work is done by one
 };
 
@@ -71,7 +72,8 @@ class CheckpointReader {
   base::Status load_headers(bool verify);
   base::Status plan(const Want& want, std::vector<Job>& jobs) const;
   [[nodiscard]] std::vector<Group> group(const std::vector<Job>& jobs) const;
-  base::Status run(const std::vector<Job>& jobs, const Group& group, bool verify) const;
+  base::Status run(const std::vector<Job>& jobs, const Group& group,
+                   const ReadOptions& options) const;
 
   base::FileSystem& files_;
   const std::string path_;

@@ -150,7 +150,7 @@ Result<std::string> find_checkpoint(FileSystem& files, const std::string& given,
   for (const auto& [name, is_link] : *names) {
     const Look look = look_at(files, path, name, is_link);
     if (look.state.ok()) return look.path;
-    passed.push_back(look.state.message());
+    if (!look.unfinished) passed.push_back(look.state.message());
   }
   if (!passed.empty()) {
     return Status::corrupt(fmt::format("{}: none of its {} checkpoints is good; the newest: {}",

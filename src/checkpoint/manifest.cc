@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/crc32c.h"
+#include "checkpoint/json_depth.h"
 
 namespace headway::checkpoint {
 namespace {
@@ -121,6 +122,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& path) 
   if (seal != kSeal || text.substr(body.size() + seal.size(), kSealDigits) != seal_of(body)) {
     return bad("its checksum is another one");
   }
+  if (nests_deeper(text)) return bad("it nests too deep");
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object() || text_of(json, "format") != kFormat) return bad("it is something else");
   int version = 0;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/aligned_memory.h"
 #include "checkpoint/batches.h"
 #include "checkpoint/copy.h"
 #include "checkpoint/look.h"
@@ -42,23 +45,55 @@ Status check_wanted(const CheckpointReader& reader, const RestoreOptions& option
       fmt::format("{}: no tensor's name begins with {}", reader.path(), options.only));
 }
 
+using Write = std::function<Status(std::span<const std::byte>)>;
+
+// Gathers what comes into blocks that can go past the page cache.
+class BlockWriter {
+ public:
+  explicit BlockWriter(const Write& write) : write_(write), block_(memory_.take(kBlockBytes)) {}
+
+  Status add(std::span<const std::byte> data) {
+    while (!data.empty()) {
+      const std::size_t bytes = std::min(data.size(), block_.size() - used_);
+      std::memcpy(block_.data() + used_, data.data(), bytes);
+      used_ += bytes;
+      data = data.subspan(bytes);
+      if (used_ < block_.size()) continue;
+      if (Status status = flush(); !status.ok()) return status;
+    }
+    return {};
+  }
+  Status flush() {
+    const std::size_t bytes = std::exchange(used_, 0);
+    return bytes > 0 ? write_(block_.first(bytes)) : Status();
+  }
+
+ private:
+  static constexpr std::size_t kBlockBytes = 8 << 20;
+  const Write& write_;
+  base::AlignedMemory memory_;
+  const std::span<std::byte> block_;
+  std::size_t used_ = 0;
+};
+
 // Header and data of one file, in the order that the header has.
 Status write_shard(const CheckpointReader& reader, const Shard& shard, const Progress& progress,
-                   const std::function<Status(std::span<const std::byte>)>& write,
-                   const SafetensorsPlan& plan) {
+                   const Write& write, const SafetensorsPlan& plan) {
   std::map<std::string_view, const BatchItem*> by_name;
   for (const BatchItem& item : shard.items) by_name[item.tensor->name] = &item;
   std::vector<BatchItem> order;
   for (const StoredPiece& stored : plan.header.pieces) {
     order.push_back(*by_name.at(stored.piece.name));
   }
-  if (Status status = write(base::bytes_of(plan.head)); !status.ok()) return status;
-  return read_in_batches({&reader}, order,
-                         [&](std::size_t, std::uint64_t,
-                             const std::vector<std::span<const std::byte>>& data) -> Status {
-                           if (progress) progress(data[0].size());
-                           return write(data[0]);
-                         });
+  BlockWriter blocks(write);
+  if (Status status = blocks.add(base::bytes_of(plan.head)); !status.ok()) return status;
+  Status status = read_in_batches(
+      {&reader}, order,
+      [&](std::size_t, std::uint64_t, const std::vector<std::span<const std::byte>>& data) {
+        if (progress) progress(data[0].size());
+        return blocks.add(data[0]);
+      });
+  return status.ok() ? blocks.flush() : status;
 }
 
 Result<SafetensorsPlan> plan_shard(const Shard& shard) {
@@ -109,7 +144,7 @@ class PartialFolder {
   }
   Result<std::unique_ptr<base::OutputFile>> create(const std::string& name, std::uint64_t bytes) {
     names_.push_back(name);
-    return files_.create(path_ + "/" + name, {.bytes = bytes});
+    return files_.create(path_ + "/" + name, {.bytes = bytes, .direct = true});
   }
   Status commit() {
     if (Status status = files_.sync_folder(path_); !status.ok()) return status;
@@ -125,9 +160,8 @@ class PartialFolder {
   bool made_ = false;
 };
 
-Status write_file(
-    PartialFolder& folder, const std::string& name, std::uint64_t bytes,
-    const std::function<Status(const std::function<Status(std::span<const std::byte>)>&)>& fill) {
+Status write_file(PartialFolder& folder, const std::string& name, std::uint64_t bytes,
+                  const std::function<Status(const Write&)>& fill) {
   auto file = folder.create(name, bytes);
   if (!file.ok()) return file.status();
   std::uint64_t at = 0;
@@ -215,7 +249,7 @@ Result<Resharded> restore_ranks(FileSystem& files, const CheckpointReader& reade
     auto plan = plan_shard(shard);
     if (!plan.ok()) return plan.status();
     const std::string name = fmt::format("shard-{:05}-model-00001-of-00001.safetensors", rank + 1);
-    auto file = (*draft)->add(name, rank, {.bytes = plan->header.file_bytes});
+    auto file = (*draft)->add(name, rank, {.bytes = plan->header.file_bytes, .direct = true});
     if (!file.ok()) return file.status();
     Status status = write_shard(
         reader, shard, options.progress,

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "checkpoint/json_depth.h"
 
 namespace headway::checkpoint {
 namespace {
@@ -79,6 +80,7 @@ class Reader {
       }
       return true;
     };
+    if (nests_deeper(head_.substr(kLengthBytes))) return bad("its header nests too deep");
     const Json root = Json::parse(head_.substr(kLengthBytes), watch, false);
     if (!root.is_object()) return bad("its header is no JSON object");
     if (!twice.empty()) return bad("two tensors are called " + twice);
@@ -162,7 +164,7 @@ class Reader {
   Status take_offsets() {
     const auto it = header_.metadata.find(kShardingKey);
     if (it == header_.metadata.end()) return {};
-    const Json info = Json::parse(it->second, nullptr, false);
+    const Json info = nests_deeper(it->second) ? Json() : Json::parse(it->second, nullptr, false);
     if (!info.is_object()) return bad(std::string(kShardingKey) + " is no JSON object");
     for (StoredPiece& stored : header_.pieces) {
       const auto found = info.find(stored.piece.name);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "checkpoint/json_depth.h"
+
 namespace headway::checkpoint {
 namespace {
 
@@ -41,6 +43,16 @@ TEST(Safetensors, WhatCannotBeStored) {
   EXPECT_FALSE(plan_safetensors({{"\xff", DType::u8, {1}, {0}}}, 8).ok()) << "no UTF-8";
   EXPECT_FALSE(plan_safetensors({{"a", DType::u8, {1}, {}}}, 8).ok());
   EXPECT_FALSE(plan_safetensors({{"a", DType::f64, {1ULL << 61, 2}, {0, 0}}}, 8).ok());
+}
+
+TEST(Safetensors, DepthIsToldBeforeParsing) {
+  EXPECT_FALSE(nests_deeper(R"({"[[[[": ["{{{\"{{{", [{}], {}]})", 4));
+  EXPECT_TRUE(nests_deeper(R"({"a": [[{}]]})", 3));
+  EXPECT_FALSE(nests_deeper("[],[],[],[],[]", 1));
+  EXPECT_FALSE(nests_deeper("\"\\", 1)) << "it ends in the middle of a text";
+  const std::string deep = head_of("{\"a\":" + std::string(1'000'000, '['));
+  EXPECT_NE(parse_safetensors(deep, deep.size(), "x").status().message().find("too deep"),
+            std::string::npos);
 }
 
 TEST(Safetensors, WhatIsNoGoodFile) {

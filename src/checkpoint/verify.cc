@@ -71,7 +71,7 @@ Result<VerifyReport> verify_checkpoint(FileSystem& files, const std::string& pat
       if (progress) progress(entry.bytes);
       continue;
     }
-    auto reader = ChunkReader::open(files, path, entry, true);
+    auto reader = ChunkReader::open(files, path, entry, {.verify = true, .direct = true});
     if (reader.ok()) {
       read_chunks(**reader, entry, path + "/" + entry.name, progress, report);
     } else {

@@ -19,18 +19,32 @@ struct Options {
   bool json = false;
 };
 
-constexpr int kStepEnd = 9, kAgeEnd = 19, kSizeEnd = 31, kRanksEnd = 39, kState = 41;
+// Where columns end, behind that of the names. A narrow terminal does without those that the name
+// or `show` tells: the state must not be cut off.
+struct Columns {
+  int name_end, step_end, age_end, size_end, ranks_end, state;
+  bool narrow;
+};
+constexpr int narrow_columns = 78;
 
-void add_row(Page& page, const Look& look, int name_end, bool newest, std::int64_t now_ns) {
+Columns columns_for(int name_end, const Style& style) {
+  if (style.width < narrow_columns) {
+    return {name_end, 0, name_end + 8, name_end + 18, 0, name_end + 20, true};
+  }
+  return {name_end,      name_end + 9,  name_end + 19, name_end + 31,
+          name_end + 39, name_end + 41, false};
+}
+
+void add_row(Page& page, const Look& look, const Columns& at, bool newest, std::int64_t now_ns) {
   const Style& style = page.style();
   const bool known = look.state.ok() || !look.manifest.files.empty();
   Line line;
   line.add("  ").add(look.name.text(), newest ? Ink::strong : Ink::plain);
-  line.right(human_count(look.name.step), name_end + kStepEnd);
-  line.right(known ? age_text(look.manifest.time_ns, now_ns, style) : "-", name_end + kAgeEnd);
-  line.right(known ? human_bytes(look.bytes) : "-", name_end + kSizeEnd);
-  line.right(known ? human_count(look.manifest.world_size) : "-", name_end + kRanksEnd);
-  line.to(name_end + kState).add(state_word(look), state_ink(look));
+  if (!at.narrow) line.right(human_count(look.name.step), at.step_end);
+  line.right(known ? age_text(look.manifest.time_ns, now_ns, style) : "-", at.age_end);
+  line.right(known ? human_bytes(look.bytes) : "-", at.size_end);
+  if (!at.narrow) line.right(known ? human_count(look.manifest.world_size) : "-", at.ranks_end);
+  line.to(at.state).add(state_word(look), state_ink(look));
   if (newest) line.add(fmt::format(" {} newest", page.dot()), Ink::strong);
   if (look.anchor) {
     line.add(fmt::format(" {} anchor", page.dot()), Ink::launcher_init);
@@ -40,10 +54,10 @@ void add_row(Page& page, const Look& look, int name_end, bool newest, std::int64
   if (look.is_link) line.add(fmt::format(" {} a link", page.dot()), Ink::dim);
   page.add(line);
   if (look.state.ok()) return;
-  page.add_broken(
-      Line().add("      ").add(clean(without_prefix(look.state.message(), look.path), style),
-                               state_ink(look)),
-      6);
+  const std::string why = look.unfinished
+                              ? "its save or its removal was cut short; the next prune clears it up"
+                              : without_prefix(look.state.message(), look.path);
+  page.add_broken(Line().add("      ").add(clean(why, style), state_ink(look)), 6);
 }
 
 std::string to_text(const std::string& folder, const std::vector<Look>& looks, bool deep) {
@@ -51,36 +65,33 @@ std::string to_text(const std::string& folder, const std::vector<Look>& looks, b
   Page page(style);
   std::uint64_t bytes = 0;
   int names = columns_of("name");
-  std::size_t bad = 0;
+  std::size_t good = 0, bad = 0;
   for (const Look& look : looks) {
     bytes += look.bytes;
-    bad += look.state.ok() ? 0 : 1;
+    if (!look.unfinished) ++(look.state.ok() ? good : bad);
     names = std::max(names, columns_of(look.name.text()));
   }
   Line title;
   title.add(clean(folder, style), Ink::strong);
-  title.add(fmt::format(" {} {} checkpoint{} {} {}", page.dot(), looks.size(),
-                        looks.size() == 1 ? "" : "s", page.dot(), human_bytes(bytes)));
+  title.add(fmt::format(" {} {} checkpoint{} {} {}", page.dot(), good + bad,
+                        good + bad == 1 ? "" : "s", page.dot(), human_bytes(bytes)));
   if (bad > 0)
     title.add(fmt::format(" {} ", page.dot())).add(fmt::format("{} bad", bad), Ink::down);
   page.add_whole(title);
   if (looks.empty()) return page.text();
-  const int end = names + 2;
-  page.add(Line()
-               .add("  ")
-               .add("name", Ink::dim)
-               .right("step", end + kStepEnd, Ink::dim)
-               .right("age", end + kAgeEnd, Ink::dim)
-               .right("size", end + kSizeEnd, Ink::dim)
-               .right("ranks", end + kRanksEnd, Ink::dim)
-               .to(end + kState)
-               .add(deep ? "state, every byte read" : "state", Ink::dim));
+  const Columns at = columns_for(names + 2, style);
+  Line head;
+  head.add("  ").add("name", Ink::dim);
+  if (!at.narrow) head.right("step", at.step_end, Ink::dim);
+  head.right("age", at.age_end, Ink::dim).right("size", at.size_end, Ink::dim);
+  if (!at.narrow) head.right("ranks", at.ranks_end, Ink::dim);
+  page.add(head.to(at.state).add(deep ? "state, every byte read" : "state", Ink::dim));
   const std::int64_t now_ns = base::real_ns();
   bool found = false;
   for (const Look& look : looks) {
     const bool newest = look.state.ok() && !found;
     found |= newest;
-    add_row(page, look, end, newest, now_ns);
+    add_row(page, look, at, newest, now_ns);
   }
   return page.text();
 }

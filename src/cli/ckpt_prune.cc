@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "base/duration.h"
 #include "base/clock.h"
+#include "base/duration.h"
 #include "checkpoint/lock.h"
 #include "checkpoint/prune.h"
 #include "cli/ckpt.h"
@@ -94,7 +94,7 @@ std::string to_text(const PrunePlan& plan, const Options& options, const std::st
              goes ? Ink::wasted : Ink::effective);
     const std::string reason = why(plan.fates[i], look, options);
     if (!reason.empty()) line.to(names + 36).add(reason, Ink::dim);
-    page.add(line);
+    page.add_whole(line);  // why it stays must not be cut off
   }
   Line sum;
   sum.add(clean(folder, style), Ink::strong);

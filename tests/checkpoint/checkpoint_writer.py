@@ -57,8 +57,14 @@ class Facts:
 
 
 def safetensors(pieces: list[Piece]) -> bytes:
-    """Wide types first, the header padded so that data begin at a multiple of 4096."""
-    order = sorted(pieces, key=lambda p: -p.array.dtype.itemsize)
+    """In falling order of the power of two that sizes are multiples of; the header padded so that
+    data begin at a multiple of 4096."""
+
+    def grain(piece: Piece) -> int:
+        size = piece.array.nbytes | ALIGNMENT
+        return size & -size
+
+    order = sorted(pieces, key=grain, reverse=True)
     header: dict = {
         "__metadata__": {
             "DCP_SHARDING_INFO": json.dumps(

@@ -185,7 +185,7 @@ def test_ls(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) ->
     assert listed[1]["world_size"] == 2 and listed[1]["time_ns"] == now - HOUR_NS
     assert "5 bytes, its manifest says" in listed[2]["why"]
     lines = ckpt("ls", folder).stdout.splitlines()
-    assert "4 checkpoints" in lines[0] and "2 bad" in lines[0]
+    assert "3 checkpoints" in lines[0] and "1 bad" in lines[0]
     (row,) = (line for line in lines if "step-00000150-000003" in line)
     assert row.split()[1:4] == ["150", "1h", "00m"] and "newest" in row and " good" in row
     (row,) = (line for line in lines if "step-00000200-000002" in line)
@@ -212,6 +212,8 @@ def test_what_a_path_may_be(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_j
     assert ckpt_json("show", old)["step"] == 1
     (folder / "LATEST").write_text(old.name + "\n")
     assert ckpt_json("show", folder / "LATEST")["step"] == 1
+    (folder / "step-00000003-000003").mkdir()
+    assert ckpt("show", folder).stderr == "", "what never was one is not worth a word"
     (new / writer.shard_name(0)).unlink()
     shown = ckpt("show", folder, "--json")
     assert json.loads(shown.stdout)["step"] == 1
@@ -302,6 +304,12 @@ def test_copy(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) 
     assert ckpt_json("copy", done["path"], tmp_path / "third")["copied"]
     again = ckpt_json("copy", done["path"], tmp_path / "third")
     assert not again["copied"] and len(list((tmp_path / "third").glob("step-*"))) == 1
+    for change in (b"\xff", b""):  # a damaged copy is none, whatever its size
+        shard = Path(again["path"]) / writer.shard_name(0)
+        shard.write_bytes(shard.read_bytes()[:-1] + change)
+        again = ckpt_json("copy", done["path"], tmp_path / "third")
+        assert again["copied"]
+        ckpt("verify", again["path"])
 
 
 def test_prune(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) -> None:

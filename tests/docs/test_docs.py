@@ -71,15 +71,20 @@ def commands(path: Path) -> list[tuple[str, str, str]]:
 
 @pytest.fixture(scope="module")
 def help_texts() -> dict[str, str]:
-    """`headway VERB --help` for each verb, and `./dev help`."""
+    """`headway VERB --help` for each verb (`ckpt ls` is one), and `./dev help`."""
 
     def ask(*command: str) -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     texts = {"./dev": ask(str(ROOT / "dev"), "help")}
-    top = ask(str(HEADWAY), "--help").split("Subcommands:")[1]
-    for verb in re.findall(r"^  ([a-z]+)  ", top, re.MULTILINE):
-        texts[verb] = ask(str(HEADWAY), verb, "--help")
+
+    def add(*words: str) -> None:
+        text = ask(str(HEADWAY), *words, "--help")
+        texts[" ".join(words)] = text
+        for verb in re.findall(r"^  ([a-z-]+)  ", text.partition("Subcommands:")[2], re.MULTILINE):
+            add(*words, verb)
+
+    add()
     return texts
 
 
@@ -89,6 +94,9 @@ def test_verbs_and_options_exist(path: Path, help_texts: dict[str, str]) -> None
         if program == "./dev":
             assert re.search(rf"^  {verb}\b", help_texts["./dev"], re.MULTILINE), verb
             continue
+        if f"{verb} {arguments.split()[0] if arguments else ''}" in help_texts:
+            word, _, arguments = arguments.strip().partition(" ")
+            verb, arguments = f"{verb} {word}", " " + arguments
         assert verb in help_texts, f"{name(path)}: there is no `headway {verb}`"
         own = re.split(r"\s--(?=\s)|\s\S+\.py\b", arguments)[0] if verb == "run" else arguments
         for option in re.findall(r"(?<=\s)--[a-z][a-z-]*", own):
