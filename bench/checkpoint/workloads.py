@@ -21,9 +21,7 @@ def dense(gib: float) -> Workload:
     width = 4096
     layers = max(1, round(gib * GIB / 12 / width / width))
     torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        *(torch.nn.Linear(width, width, bias=False) for _ in range(layers))
-    )
+    model = torch.nn.Sequential(*(torch.nn.Linear(width, width, bias=False) for _ in range(layers)))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-5, foreach=True)
     batch = torch.randn(16, width)
 

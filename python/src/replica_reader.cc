@@ -72,7 +72,7 @@ class Reader {
     base::Status status;
     {
       const nb::gil_scoped_release release;
-      status = reader_->read_all(wants, {true, threads});
+      status = reader_->read_all(wants, {.direct = true, .threads = threads});
     }
     raise_if_bad(status);
   }

@@ -228,18 +228,50 @@ TEST_F(HolderTest, TheSecondHolderIsRefused) {
             dir_.path() + "/shm: another process holds the replicas in it");
 }
 
-TEST_F(HolderTest, AFolderThatCannotBeWrittenIsToldAndTheReplicaStays) {
+TEST_F(HolderTest, ADiskThatFailsIsToldAndTheReplicaStays) {
+  start();
+  Rank rank(options(0, 1));
+  ASSERT_TRUE(rank.save(1, false));
+  std::filesystem::remove_all(folder_.path());
+  dir_.write("checkpoints", "a file where a folder was");
+  ASSERT_TRUE(rank.save(2, true));
+  ASSERT_TRUE(wait_for(Say::failed, 2));
+  EXPECT_NE(news_[0].text.find(folder_.path()), std::string::npos) << news_[0].text;
+  stop();
+  EXPECT_FALSE(ended_.ok());
+  EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/shm")) << "it is the only copy";
+}
+
+TEST_F(HolderTest, WhoCannotBeServedIsToldAtOnce) {
   dir_.write("file", "x");
   start();
   auto to = options(0, 1);
   to.hello.folder = dir_.path() + "/file/checkpoints";
   Rank rank(to);
-  ASSERT_TRUE(rank.save(1, true));
-  ASSERT_TRUE(wait_for(Say::failed, 1));
-  EXPECT_NE(news_[0].text.find(dir_.path() + "/file"), std::string::npos) << news_[0].text;
-  stop();
-  EXPECT_FALSE(ended_.ok());
-  EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/shm")) << "it is the only copy";
+  EXPECT_FALSE(rank.save(1, true));
+  EXPECT_NE(rank.trainer.refusal().find(dir_.path() + "/file"), std::string::npos)
+      << rank.trainer.refusal();
+}
+
+TEST_F(HolderTest, AFolderBelongsToOneJob) {
+  start();
+  ASSERT_TRUE(Rank(options(0, 1)).save(1, true));
+  const auto other = checkpoint::FolderLock::take(folder_.path(), "test");
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.status().message().find("in use by the job test, pid"), std::string::npos)
+      << other.status().message();
+}
+
+TEST_F(HolderTest, OldOnesGoWhenTheyAreTooMany) {
+  start();
+  auto to = options(0, 1);
+  to.hello.keep_last = 2;
+  Rank rank(to);
+  for (const std::uint64_t step : {1, 2, 3, 4}) {
+    ASSERT_TRUE(rank.save(step, true));
+    ASSERT_TRUE(wait_for(Say::durable, step));
+  }
+  EXPECT_EQ(steps_on_disk(), (std::vector<std::uint64_t>{4, 3}));
 }
 
 }  // namespace

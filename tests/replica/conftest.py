@@ -55,6 +55,7 @@ class Machine:
             "PYTHONPATH": str(PACKAGE),
             "OMP_NUM_THREADS": "1",
             "FOLDER": str(self.checkpoints),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
         for name in ("RANK", "WORLD_SIZE", "HEADWAY_REPLICA", "HEADWAY_JOB"):
             self.env.pop(name, None)

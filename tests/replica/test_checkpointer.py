@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,10 +16,11 @@ def end_of(output: str) -> str:
     return found[0]
 
 
-@pytest.fixture
-def undisturbed(machine: Machine, tmp_path: Path) -> str:
-    end = end_of(machine.run("train.py", FOLDER=tmp_path / "undisturbed"))
-    machine.end_holders()
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    machine = Machine(tmp_path_factory.mktemp("undisturbed"))
+    end = end_of(machine.run("train.py"))
+    machine.close()
     return end
 
 

@@ -38,7 +38,7 @@ def main() -> None:
         model.short.fill_(2.0)
         model.column.fill_(3.0)
         model.scalar.fill_(4)
-        model.flag[0] = True
+        model.flag.copy_(torch.tensor([True, False]))
         keeper.save(step)
         for tensor in model.state_dict().values():
             tensor.fill_(9)

@@ -1,13 +1,16 @@
 """A training that can be killed at any step and must end as if it had not been.
 
 FOLDER of checkpoints, STEPS to train, EVERY steps a save, KILL: the step after which one rank kills
-itself (once: a file remembers), WIDTH of the model. Prints what the end of every run has to equal.
+itself (once: a file remembers), PAUSE: the step after which it waits for a file, SLOW: seconds that
+a step takes longer, WIDTH of the model. Prints what the end of every run has to equal.
 """
 
 import hashlib
 import os
 import random
 import signal
+import sys
+import time
 
 import numpy
 import torch
@@ -73,6 +76,14 @@ def main() -> None:
             keeper.save(step)
         else:
             keeper.maybe_save(step)
+        print(f"rank {RANK} step {step}", flush=True)
+        time.sleep(float(os.environ.get("SLOW", "0")))
+        if step == int(os.environ.get("PAUSE", "0")):
+            print(f"rank {RANK} pauses after {step}", flush=True)
+            while not os.path.exists(os.environ["FOLDER"] + ".go"):
+                time.sleep(0.01)
+        if hw.should_stop(step):
+            sys.exit(0)
         if step == KILL and RANK == RANKS - 1 and not os.path.exists(KILLED):
             with open(KILLED, "x"):
                 os.kill(os.getpid(), SIGNAL)

@@ -1,0 +1,128 @@
+"""hw.checkpointer under `headway run`: ranks, holder and agent are killed for real."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from conftest import HEADWAY, SCRIPTS, Machine, wait_until
+from marked_processes import proc_file
+
+TRAIN = SCRIPTS / "train.py"
+
+
+def ends_of(output: str) -> list[str]:
+    found = re.findall(r"^\[\d\] rank \d end (.*)$", output, re.MULTILINE)
+    assert len(found) == 2, output
+    return sorted(found)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    machine = Machine(tmp_path_factory.mktemp("undisturbed"))
+    ends = ends_of(machine.headway("run", "--nproc", 2, TRAIN))
+    machine.close()
+    return ends
+
+
+def report(machine: Machine, job: str) -> dict:
+    return json.loads(machine.headway("report", job, "--json"))
+
+
+def test_a_killed_rank_costs_no_step(machine: Machine, undisturbed: list[str]) -> None:
+    output = machine.headway(
+        "run", "--nproc", 2, "--max-restarts", 2, "--job", "j", TRAIN, KILL=7, SURE=1
+    )
+    assert output.count("goes on after 7 from replica\n") == 2, output
+    assert ends_of(output) == undisturbed
+    restored = [a["restored"] for a in report(machine, "j")["attempts"] if a.get("restored")]
+    assert [r["tier"] for r in restored] == ["replica"], restored
+
+
+def test_a_crash_that_may_have_written_anywhere(machine: Machine, undisturbed: list[str]) -> None:
+    output = machine.headway(
+        "run", "--nproc", 2, "--max-restarts", 2, TRAIN, KILL=7, SIGNAL="SIGSEGV", SURE=1
+    )
+    assert output.count("goes on after 7 from replica\n") == 2, output
+    assert ends_of(output) == undisturbed
+
+
+class Running:
+    """`headway run` in the background."""
+
+    def __init__(self, machine: Machine, *arguments: object, **variables: object) -> None:
+        self.log = machine.tmp / "output"
+        with open(self.log, "a") as file:
+            self.process = subprocess.Popen(
+                [str(HEADWAY), "run", *map(str, arguments)],
+                env={**machine.env, **{key: str(value) for key, value in variables.items()}},
+                stdout=file,
+                stderr=file,
+            )
+
+    def wait_for(self, text: str) -> None:
+        wait_until(lambda: text in self.log.read_text(), text)
+
+
+def test_the_agent_dies_and_what_was_staged_is_written(
+    machine: Machine, undisturbed: list[str]
+) -> None:
+    job = ["--nproc", 2, "--job", "j", TRAIN]
+    first = Running(machine, *job, SURE=1, PAUSE=7)
+    first.wait_for("pauses after 7")
+    first.process.send_signal(signal.SIGKILL)
+    first.process.wait()
+    output = machine.headway("run", *job, SURE=1)
+    assert output.count("goes on after 7 from disk\n") == 2, output
+    assert ends_of(output) == undisturbed
+
+
+def test_the_holder_dies_and_nobody_notices(machine: Machine, undisturbed: list[str]) -> None:
+    running = Running(machine, "--nproc", 2, TRAIN, SURE=1, PAUSE=7)
+    running.wait_for("rank 0 pauses after 7")
+    running.wait_for("rank 1 pauses after 7")
+    for pid in machine.holders():
+        os.kill(pid, signal.SIGKILL)
+    (machine.tmp / "checkpoints.go").touch()
+    assert running.process.wait(timeout=60) == 0, running.log.read_text()
+    assert ends_of(running.log.read_text()) == undisturbed
+    assert machine.steps()[-1] == 12
+
+
+def test_a_notice_saves_the_last_step_on_the_way_down(
+    machine: Machine, undisturbed: list[str]
+) -> None:
+    job = ["--nproc", 2, "--job", "j", TRAIN]
+    first = Running(machine, *job, EVERY=100, SLOW=0.2)
+    first.wait_for("rank 0 step 3")
+    first.process.send_signal(signal.SIGTERM)
+    assert first.process.wait(timeout=60) == 128 + signal.SIGTERM, first.log.read_text()
+    saved = machine.steps()
+    assert len(saved) == 1, "one step, the same on both ranks, and on disk"
+    output = machine.headway("run", *job)
+    assert output.count(f"goes on after {saved[0]} from disk\n") == 2, output
+    assert ends_of(output) == undisturbed
+    whole = report(machine, "j")
+    assert whole["steps"]["replayed"] == 0, whole["steps"]
+
+
+def test_a_job_that_does_not_save_costs_no_holder(machine: Machine) -> None:
+    running = Running(machine, "--", "sleep", "1")
+    running.process.wait(timeout=30)
+    script = machine.tmp / "plain.py"
+    script.write_text("import os; print(sorted(os.listdir(os.environ['HEADWAY_REPLICA'])))")
+    assert "['holder.sock']" in machine.headway("run", script)
+    assert not machine.holders()
+
+
+def test_two_jobs_do_not_share_a_folder(machine: Machine) -> None:
+    first = Running(machine, "--nproc", 2, TRAIN, SURE=1, PAUSE=3)
+    first.wait_for("rank 0 pauses after 3")
+    output = machine.headway("run", "--nproc", 2, "--job", "other", TRAIN, SURE=1, code=1)
+    assert re.search(r"CheckpointError: checkpointer: .*/checkpoints: in use by the job", output)
+    (machine.tmp / "checkpoints.go").touch()
+    assert first.process.wait(timeout=60) == 0, proc_file(first.process.pid, "status")
