@@ -39,8 +39,11 @@ def test_a_killed_rank_costs_no_step(machine: Machine, undisturbed: list[str]) -
     )
     assert output.count("goes on after 7 from replica\n") == 2, output
     assert ends_of(output) == undisturbed
-    restored = [a["restored"] for a in report(machine, "j")["attempts"] if a.get("restored")]
-    assert [r["tier"] for r in restored] == ["replica"], restored
+    attempts = report(machine, "j")["attempts"]
+    assert [(a["restored_step"], a["restored_tier"]) for a in attempts] == [
+        (None, ""),
+        (7, "replica"),
+    ]
 
 
 def test_a_crash_that_may_have_written_anywhere(machine: Machine, undisturbed: list[str]) -> None:
@@ -100,7 +103,7 @@ def test_a_notice_saves_the_last_step_on_the_way_down(
     first = Running(machine, *job, EVERY=100, SLOW=0.2)
     first.wait_for("rank 0 step 3")
     first.process.send_signal(signal.SIGTERM)
-    assert first.process.wait(timeout=60) == 128 + signal.SIGTERM, first.log.read_text()
+    assert first.process.wait(timeout=60) == 0, first.log.read_text()
     saved = machine.steps()
     assert len(saved) == 1, "one step, the same on both ranks, and on disk"
     output = machine.headway("run", *job)

@@ -168,7 +168,7 @@ class Checkpointer:
     def _plan(self, tensors: list[Placed]) -> None:
         """A layout for these tensors, unless it is the one that there is."""
         ranks, rank = self.place.world_size, self.place.rank
-        shared = {p.piece.name: p for p in tensors if p.replicated and not _is_own(p, rank)}
+        shared = {p.piece.name: p for p in tensors if p.replicated}
         owner = collect.owners(shared, ranks) if ranks > 1 else {}
         pieces = [(p.piece, p.first and owner.get(p.piece.name, rank) == rank) for p in tensors]
         if pieces == self._pieces:
@@ -239,7 +239,3 @@ class Checkpointer:
         self.last_saved = restored.step
         self.restored_from = restored.tier
         return restored.step
-
-
-def _is_own(placed: Placed, rank: int) -> bool:
-    return placed.piece.name.startswith((f"rank-{rank:05}.", "headway.rank-"))

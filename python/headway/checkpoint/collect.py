@@ -30,13 +30,26 @@ class _Names:
     """Gives each tensor one name, and a tensor that is met twice the same one: tied weights are
     stored once, and are tied when they come back."""
 
-    def __init__(self) -> None:
+    def __init__(self, rank: int) -> None:
         self.tensors: dict[str, Placed] = {}
         self._known: dict[Any, str] = {}
+        self._rank = rank
 
-    def store(self, path: str, tensor: torch.Tensor) -> str:
+    def of_part(self, part: Part) -> tagged.Store:
+        def store(path: str, tensor: torch.Tensor) -> str:
+            if not part.is_own(path):
+                return self._store(path, tensor, False)
+            # Rank 0's has the plain name, for those who look for the model in the file.
+            own = path if self._rank == 0 else f"rank-{self._rank:05}.{path}"
+            return self._store(own, tensor, True)
+
+        return store
+
+    def _store(self, path: str, tensor: torch.Tensor, own: bool) -> str:
         key: Any = id(tensor)
         placed = place(path, tensor)
+        if own:
+            placed = placed._replace(replicated=False)
         local = placed.local
         if local.numel() > 0 and local.device.type != "meta":
             key = (local.data_ptr(), local.device, local.dtype, local.shape, local.stride())
@@ -54,11 +67,10 @@ class _Names:
 
 
 def collect(parts: Mapping[str, Part], rank: int) -> Collected:
-    names = _Names()
+    names = _Names(rank)
     coded: dict[str, Any] = {}
     for name, part in parts.items():
-        path = f"rank-{rank:05}.{name}" if part.per_rank else name
-        coded[name] = tagged.encode(part.state(), path, names.store)
+        coded[name] = tagged.encode(part.state(), name, names.of_part(part))
     return Collected({"version": DOCUMENT_VERSION, "parts": coded}, names.tensors)
 
 

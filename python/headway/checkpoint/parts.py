@@ -15,7 +15,11 @@ from headway.checkpoint.errors import CheckpointError
 
 
 class Part(Protocol):
-    per_rank: bool  # every rank has its own
+    per_rank: bool  # every rank has its own, which is of no use to another number of ranks
+
+    def is_own(self, path: str) -> bool:
+        """Does every rank have its own tensor there, also in a data-parallel job?"""
+        ...
 
     def state(self) -> Any: ...
     def load(self, state: Any) -> None: ...
@@ -40,6 +44,11 @@ class ModelPart:
     def __init__(self, model: torch.nn.Module) -> None:
         self.given = model
         self.model = unwrap(model)
+        # Gradients keep parameters equal on all ranks, and nothing keeps buffers so (BatchNorm's).
+        self._buffers = {f"model.{name}" for name, _ in self.model.named_buffers()}
+
+    def is_own(self, path: str) -> bool:
+        return path in self._buffers
 
     def state(self) -> dict[str, Any]:
         return dict(self.model.state_dict(keep_vars=True))
@@ -64,6 +73,9 @@ class OptimizerPart:
     def __init__(self, optimizer: torch.optim.Optimizer, model: torch.nn.Module | None) -> None:
         self.optimizer = optimizer
         self.model = unwrap(model) if model is not None else None
+
+    def is_own(self, path: str) -> bool:
+        return False
 
     def names(self) -> dict[torch.Tensor, str]:
         names: dict[torch.Tensor, str] = {}
@@ -122,6 +134,9 @@ class StatefulPart:
         self.thing = thing
         self.per_rank = per_rank
 
+    def is_own(self, path: str) -> bool:
+        return True
+
     def state(self) -> Any:
         return self.thing.state_dict()
 
@@ -137,6 +152,9 @@ class ValuesPart:
     def __init__(self, values: dict[str, Any]) -> None:
         self.values = values
 
+    def is_own(self, path: str) -> bool:
+        return True
+
     def state(self) -> dict[str, Any]:
         return dict(self.values)
 
@@ -149,6 +167,9 @@ class RngPart:
     """Every generator that torch, numpy and Python keep for the whole process."""
 
     per_rank = True
+
+    def is_own(self, path: str) -> bool:
+        return True
 
     def state(self) -> dict[str, Any]:
         version, words, gauss = random.getstate()
