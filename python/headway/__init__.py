@@ -41,6 +41,14 @@ def checkpointer(*args: Any, **kwargs: Any) -> "Checkpointer":
     return Checkpointer(*args, **kwargs)
 
 
+def __getattr__(name: str) -> Any:
+    if name == "dcp":  # torch is not imported for those who do not need it
+        import importlib
+
+        return importlib.import_module("headway.dcp")
+    raise AttributeError(f"module 'headway' has no attribute {name!r}")
+
+
 __all__ = [
     "attr",
     "checkpoint_blocked",

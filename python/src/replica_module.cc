@@ -5,6 +5,7 @@ NB_MODULE(_replica, module) {
   nanobind::set_leak_warnings(false);  // adopted tensors live as long as the process
   nanobind::exception<CheckpointError>(module, "CheckpointError", PyExc_RuntimeError);
   add_slot(module);
+  add_draft(module);
   add_reader(module);
   add_trainer(module);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "headway/headway.h"
+#include "pieces.h"
 #include "replica/trainer.h"
 #include "replica_module.h"
 
@@ -23,8 +24,7 @@ using replica::Message;
 using replica::Slot;
 using replica::Whole;
 
-using PieceTuple = std::tuple<std::string, std::string, std::vector<std::uint64_t>,
-                              std::vector<std::uint64_t>, bool>;
+using OwnedPiece = std::pair<PieceTuple, bool>;
 using RecordCheckpoint = void (*)(std::int64_t step, std::int64_t data, int state);
 
 constexpr std::size_t kNewsMax = 256;
@@ -72,14 +72,10 @@ class PyTrainer {
       : news_(record), trainer_(with_news(std::move(options)), threads) {}
 
   // Begin and end in the image of every piece.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> plan(const std::vector<PieceTuple>& given,
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> plan(const std::vector<OwnedPiece>& given,
                                                             std::uint32_t slots) {
     std::vector<replica::ImagePiece> pieces;
-    for (const auto& [name, dtype, shape, offsets, own] : given) {
-      const auto type = checkpoint::dtype_of(dtype);
-      if (!type) throw CheckpointError(name + ": a tensor of type " + dtype + " cannot be saved");
-      pieces.push_back({{name, *type, shape, offsets}, own});
-    }
+    for (const auto& [piece, own] : given) pieces.push_back({to_piece(piece), own});
     raise_if_bad(trainer_.plan(pieces, slots));
     std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
     for (const auto& place : trainer_.stage()->plan().places) {
@@ -89,10 +85,7 @@ class PyTrainer {
   }
   void fill(const std::shared_ptr<Slot>& slot, std::uint64_t step, std::int64_t data,
             std::int64_t time_ns, bool persist, const std::vector<std::uintptr_t>& addresses) {
-    std::vector<const std::byte*> sources;
-    for (const std::uintptr_t address : addresses) {
-      sources.push_back(reinterpret_cast<const std::byte*>(address));
-    }
+    const auto sources = to_sources(addresses);
     news_.expect(step, data);
     const nb::gil_scoped_release release;
     trainer_.fill(slot, {step, data, time_ns, persist}, sources);

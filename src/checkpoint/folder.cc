@@ -244,6 +244,11 @@ Result<std::unique_ptr<DraftFile>> Draft::add(const std::string& name, std::uint
   return std::make_unique<DraftFile>(std::move(*file), entry);
 }
 
+void Draft::take(ManifestFile entry) {
+  HW_CHECK(is_file_name(entry.name) && entry.rank < manifest_.world_size && !gone_);
+  entries_.push_back(std::make_unique<ManifestFile>(std::move(entry)));
+}
+
 Result<CheckpointName> Draft::commit() {
   HW_CHECK(!gone_);
   FileSystem& files = folder_.files_;

@@ -99,6 +99,9 @@ class Draft {
 
   base::Result<std::unique_ptr<DraftFile>> add(const std::string& name, std::uint32_t rank,
                                                const base::CreateOptions& options);
+  // For files that others write into it (shard.h); theirs are durable before they are taken.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void take(ManifestFile entry);
   // Durable when it returns well. After an error it may be there or not, but whole if it is.
   base::Result<CheckpointName> commit();
 

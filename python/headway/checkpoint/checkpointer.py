@@ -173,7 +173,7 @@ class Checkpointer:
         pieces = [(p.piece, p.first and owner.get(p.piece.name, rank) == rank) for p in tensors]
         if pieces == self._pieces:
             return
-        self._places = self.trainer.plan([(*piece, own) for piece, own in pieces], SLOTS)
+        self._places = self.trainer.plan([(tuple(piece), own) for piece, own in pieces], SLOTS)
         self._pieces = pieces
 
     def _copy_foreign(self, slot: Any, tensors: list[Placed], addresses: list[int]) -> None:

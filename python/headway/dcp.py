@@ -1,0 +1,265 @@
+"""torch.distributed.checkpoint on Headway's storage: one changed argument.
+
+    dcp.save(state, storage_writer=hw.dcp.Writer("checkpoints/run", step=100))
+    dcp.load(state, storage_reader=hw.dcp.Reader("checkpoints/run"))
+
+What is written is safetensors with checksums and an atomic commit (docs/formats/checkpoint.md), and
+nothing of it is pickled: values that are no tensors have to be numbers, texts, lists and the like.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint import StorageReader, StorageWriter
+from torch.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from torch.distributed.checkpoint.planner import (
+    LoadItemType,
+    LoadPlan,
+    LoadPlanner,
+    SavePlan,
+    SavePlanner,
+    WriteItem,
+    WriteItemType,
+)
+from torch.distributed.checkpoint.storage import WriteResult
+from torch.futures import Future
+
+from headway import _replica
+from headway.checkpoint import tagged
+from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.tensors import DTYPES, TORCH_DTYPES, Piece, address_of
+
+VALUES = "headway.dcp.rank-"  # tensors of bytes: what is no tensor, as JSON
+READ_THREADS = 4
+
+__all__ = ["Reader", "Writer"]
+
+
+def _done(value: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(value)
+    return future
+
+
+def _step_in(path: str) -> int:
+    """The number at the end of "run/step_100"; a folder without one begins at 0."""
+    found = re.search(r"(\d+)$", path.rstrip("/"))
+    return int(found.group(1)) if found else 0
+
+
+class Writer(StorageWriter):
+    """Saves into a folder of checkpoints, or as the only one into a folder of its own. Without
+    `step`, the number that the folder's name ends in."""
+
+    def __init__(self, path: str | os.PathLike[str], step: int | None = None) -> None:
+        self.path = os.path.abspath(path)
+        self.step = step
+        self._draft: Any = None
+        self._plan: dict[str, Any] = {}
+
+    @property
+    def checkpoint_id(self) -> str:
+        return self.path
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id is not None:
+            self.path = os.path.abspath(checkpoint_id)
+        self._draft = None
+
+    def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        step = self.step if self.step is not None else _step_in(self.path)
+        job = os.environ.get("HEADWAY_JOB", os.path.basename(self.path))
+        self._draft = _replica.Draft(self.path, step, len(plans), job)
+        return [
+            dataclasses.replace(plan, storage_data={"draft": self._draft.path, "rank": rank})
+            for rank, plan in enumerate(plans)
+        ]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        rank = plan.storage_data["rank"]
+        tensors: list[tuple[Piece, torch.Tensor]] = []
+        values: dict[str, Any] = {}
+        results: list[WriteResult] = []
+
+        def add(piece: Piece, tensor: torch.Tensor) -> int:
+            tensor = tensor.detach().cpu().contiguous()
+            tensors.append((piece, tensor))
+            return tensor.numel() * tensor.element_size()
+
+        def store(path: str, tensor: torch.Tensor) -> str:  # a tensor inside of a value
+            name = f"{path}.rank-{rank:05}"
+            add(Piece(name, DTYPES[tensor.dtype], tuple(tensor.shape), (0,) * tensor.dim()), tensor)
+            return name
+
+        for item in plan.items:
+            if item.type == WriteItemType.BYTE_IO:
+                fqn = item.index.fqn
+                values[fqn] = tagged.encode(planner.lookup_object(item.index), fqn, store)
+                size = 0
+            else:
+                tensor = planner.resolve_data(item)
+                assert isinstance(tensor, torch.Tensor)
+                size = add(_piece_of(item, tensor), tensor)
+            results.append(WriteResult(index=item.index, size_in_bytes=size, storage_data=None))
+        if values:
+            text = json.dumps({"version": 1, "values": values}).encode()
+            document = torch.frombuffer(bytearray(text), dtype=torch.uint8)
+            add(Piece(f"{VALUES}{rank:05}", "U8", (len(text),), (0,)), document)
+        if results:
+            entry = _replica.write_shard(
+                plan.storage_data["draft"],
+                f"rank-{rank:05}.safetensors",
+                rank,
+                [tuple(piece) for piece, _ in tensors],
+                [address_of(tensor) for _, tensor in tensors],
+            )
+            results[0] = dataclasses.replace(results[0], storage_data=entry)
+        return _done(results)
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        for written in results:
+            for result in written:
+                if result.storage_data is not None:
+                    self._draft.take(result.storage_data)
+        self._draft.commit()
+        self._draft = None
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return "://" not in os.fspath(checkpoint_id)
+
+    def storage_meta(self) -> StorageMeta | None:
+        return StorageMeta(checkpoint_id=self.path)
+
+
+def _piece_of(item: WriteItem, tensor: torch.Tensor) -> Piece:
+    data = item.tensor_data
+    assert data is not None
+    if tensor.dtype not in DTYPES:
+        raise CheckpointError(f"{item.index.fqn}: a tensor of {tensor.dtype} cannot be saved")
+    offsets = tuple(data.chunk.offsets)
+    return Piece(item.index.fqn, DTYPES[tensor.dtype], tuple(tensor.shape), offsets)
+
+
+class Reader(StorageReader):
+    """Reads a checkpoint: its own folder, or the newest good one of a folder of checkpoints. Every
+    byte is compared with its checksum."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.abspath(path)
+        self._reader: Any = None
+        self._values: dict[str, Any] = {}
+
+    @property
+    def checkpoint_id(self) -> str:
+        return self.path
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        if checkpoint_id is not None:
+            self.path = os.path.abspath(checkpoint_id)
+        self._reader = None
+
+    def _open(self) -> Any:
+        if self._reader is None:
+            path = self.path
+            if not (Path(path) / "MANIFEST.json").exists():
+                found = _replica.list_checkpoints(path, 1)
+                if not found:
+                    raise CheckpointError(f"{path}: no good checkpoint is in it")
+                path = os.path.join(path, found[0][0])
+            self._reader = _replica.Reader(path)
+        return self._reader
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        reader = self._open()
+        found: dict[str, Any] = {}
+        documents: list[tuple[str, list[int]]] = []
+        for name, dtype, shape in reader.tensors():
+            if name.startswith(VALUES):
+                documents.append((name, shape))
+                continue
+            size = torch.Size(shape)
+            chunk = ChunkStorageMetadata(offsets=torch.Size([0] * len(shape)), sizes=size)
+            properties = TensorProperties(dtype=TORCH_DTYPES[dtype])
+            found[name] = TensorStorageMetadata(properties, size, [chunk])
+        for name, shape in documents:
+            text = self._fetch(name, torch.uint8, shape)
+            self._values.update(json.loads(bytes(text.numpy()))["values"])
+        for fqn in self._values:
+            found[fqn] = BytesStorageMetadata()
+        storage = {MetadataIndex(fqn): fqn for fqn in found}
+        return Metadata(state_dict_metadata=found, storage_data=storage)
+
+    def _fetch(self, name: str, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
+        tensor = torch.empty(shape, dtype=dtype)
+        self._open().read([(name, [0] * len(shape), list(shape), tensor.data_ptr())], 1)
+        return tensor
+
+    def set_up_storage_reader(
+        self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
+    ) -> None:
+        self._open()
+        if not self._values:
+            self.read_metadata()
+
+    def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
+        return plan
+
+    def prepare_global_plan(self, plans: list[LoadPlan]) -> list[LoadPlan]:
+        return plans
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        reader = self._open()
+        types = {name: (TORCH_DTYPES[dtype], shape) for name, dtype, shape in reader.tensors()}
+        wants, after = [], []
+        for item in plan.items:
+            fqn = item.storage_index.fqn
+            if item.type == LoadItemType.BYTE_IO:
+                value = tagged.decode(
+                    self._values[fqn],
+                    lambda name: self._fetch(name, *types[name]),
+                )
+                stream = io.BytesIO()
+                torch.save(value, stream)  # in memory only: the planner wants it so
+                stream.seek(0)
+                planner.load_bytes(item, stream)
+                continue
+            target = planner.resolve_tensor(item).detach()
+            dtype = types[fqn][0]
+            memory = target
+            if target.dtype != dtype or not address_of(target):
+                memory = torch.empty(target.shape, dtype=dtype)
+            wants.append((fqn, list(item.storage_offsets), list(item.lengths), memory.data_ptr()))
+            after.append((item, target, memory))
+        reader.read(wants, READ_THREADS)
+        for item, target, memory in after:
+            if memory is not target:
+                target.copy_(memory)
+            planner.commit_tensor(item, target)
+        return _done(None)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return "://" not in os.fspath(checkpoint_id)

@@ -1,0 +1,91 @@
+// Drafts for Python: the files of a checkpoint, written by whoever has the tensors, and its commit.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/file_system.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/shard.h"
+#include "pieces.h"
+#include "replica_module.h"
+
+namespace headway::python {
+namespace {
+
+namespace nb = nanobind;
+
+// name, rank, bytes, bytes of a chunk, checksums
+using Entry = std::tuple<std::string, std::uint32_t, std::uint64_t, std::uint64_t,
+                         std::vector<std::uint32_t>>;
+
+class Draft {
+ public:
+  Draft(const std::string& path, std::uint64_t step, std::uint32_t world_size,
+        const std::string& job)
+      : folder_(base::real_file_system(), path) {
+    checkpoint::Manifest facts;
+    facts.step = step;
+    facts.data = step;
+    facts.world_size = world_size;
+    facts.job = job;
+    facts.time_ns =
+        std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    auto draft = checkpoint::Draft::begin(folder_, std::move(facts));
+    raise_if_bad(draft.status());
+    draft_ = std::move(*draft);
+  }
+  const std::string& path() const { return draft_->path(); }
+  void take(const Entry& given) {
+    checkpoint::ManifestFile entry;
+    std::tie(entry.name, entry.rank, entry.bytes, entry.chunk_bytes, entry.crc32c) = given;
+    draft_->take(std::move(entry));
+  }
+  std::string commit() {
+    auto name = [this] {
+      const nb::gil_scoped_release release;
+      return draft_->commit();
+    }();
+    raise_if_bad(name.status());
+    return folder_.path_of(*name);
+  }
+
+ private:
+  checkpoint::CheckpointFolder folder_;
+  std::unique_ptr<checkpoint::Draft> draft_;
+};
+
+Entry write_shard(const std::string& draft_path, const std::string& name, std::uint32_t rank,
+                  const std::vector<PieceTuple>& given,
+                  const std::vector<std::uintptr_t>& addresses) {
+  const auto pieces = to_pieces(given);
+  const auto sources = to_sources(addresses);
+  auto entry = [&] {
+    const nb::gil_scoped_release release;
+    return checkpoint::write_shard(base::real_file_system(), draft_path, name, rank, pieces,
+                                   sources);
+  }();
+  raise_if_bad(entry.status());
+  return {entry->name, entry->rank, entry->bytes, entry->chunk_bytes, entry->crc32c};
+}
+
+}  // namespace
+
+void add_draft(nb::module_& module) {
+  nb::class_<Draft>(module, "Draft")
+      .def(nb::init<const std::string&, std::uint64_t, std::uint32_t, const std::string&>(),
+           nb::arg("folder"), nb::arg("step"), nb::arg("world_size"), nb::arg("job"))
+      .def_prop_ro("path", &Draft::path)
+      .def("take", &Draft::take)
+      .def("commit", &Draft::commit);
+  module.def("write_shard", &write_shard, nb::arg("draft"), nb::arg("name"), nb::arg("rank"),
+             nb::arg("pieces"), nb::arg("sources"));
+}
+
+}  // namespace headway::python

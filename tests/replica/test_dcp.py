@@ -1,0 +1,33 @@
+"""dcp.save, dcp.async_save and dcp.load with one changed argument."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import SCRIPTS, Machine
+
+SCRIPT = SCRIPTS / "dcp_round.py"
+
+
+def ranks(machine: Machine, count: int, mode: str, code: int = 0) -> str:
+    return machine.headway("run", "--nproc", count, SCRIPT, MODE=mode, code=code)
+
+
+@pytest.mark.parametrize("mode", ["save", "async"])
+def test_saved_by_some_loaded_by_others(machine: Machine, mode: str) -> None:
+    ranks(machine, 2, mode)
+    assert machine.steps() == [3]
+    machine.headway("ckpt", "verify", machine.checkpoints)
+    for count in (1, 2, 3):
+        ranks(machine, count, "load")
+
+
+def test_a_flipped_bit_is_never_loaded(machine: Machine) -> None:
+    ranks(machine, 2, "save")
+    shard = next(machine.checkpoints.glob("step-*/rank-00001.safetensors"))
+    content = bytearray(shard.read_bytes())
+    content[-5] ^= 0x40
+    shard.write_bytes(content)
+    output = ranks(machine, 2, "load", code=1)
+    assert re.search(r"rank-00001.safetensors: chunk 0, .* is damaged", output)
