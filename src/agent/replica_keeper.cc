@@ -127,11 +127,11 @@ pid_t ReplicaKeeper::start_holder() {
   return pid;
 }
 
-bool ReplicaKeeper::on_reaped(pid_t pid) {
+bool ReplicaKeeper::on_reaped(pid_t pid, bool killed) {
   if (pid == 0 || pid != pid_) return false;
   pid_ = 0;
   const bool short_life = base::monotonic_ns() - started_ns_ < kShortLifeNs;
-  short_lives_ = short_life ? short_lives_ + 1 : 0;
+  short_lives_ = short_life && !killed ? short_lives_ + 1 : 0;
   gave_up_ = short_lives_ == kShortLivesMax;
   return true;
 }

@@ -30,8 +30,9 @@ class ReplicaKeeper {
   [[nodiscard]] int fd() const { return pid_ == 0 && !gave_up_ ? listener_.get() : -1; }
   // Its number, for those who would kill what they do not know; 0: it could not be started.
   pid_t start_holder();
-  // Somebody's wait has taken its exit. True: it was the holder's.
-  bool on_reaped(pid_t pid);
+  // Somebody's wait has taken its exit. True: it was the holder's. One that ends by itself again
+  // and again is not started any more; one that is killed is.
+  bool on_reaped(pid_t pid, bool killed);
 
   // It writes what is newest, gives its memory back and ends. `waiting` as above.
   void finish(const std::function<void()>& waiting);

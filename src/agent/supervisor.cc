@@ -281,7 +281,8 @@ void Supervisor::reap_adopted() {
       ::waitpid(info.si_pid, nullptr, 0);
       guard_.on_reaped(info.si_pid);
       if (plan_.server != nullptr) plan_.server->on_reaped(info.si_pid);
-      if (plan_.replica != nullptr && plan_.replica->on_reaped(info.si_pid)) {
+      if (plan_.replica != nullptr &&
+          plan_.replica->on_reaped(info.si_pid, info.si_code != CLD_EXITED)) {
         sweep_.unspare(info.si_pid);
         watch_replica();
       }

@@ -236,8 +236,9 @@ TEST_F(HolderTest, ADiskThatFailsIsToldAndTheReplicaStays) {
   dir_.write("checkpoints", "a file where a folder was");
   ASSERT_TRUE(rank.save(2, true));
   ASSERT_TRUE(wait_for(Say::failed, 2));
-  EXPECT_NE(news_[0].text.find(folder_.path()), std::string::npos) << news_[0].text;
   stop();
+  const std::lock_guard lock(mutex_);
+  EXPECT_NE(news_[0].text.find(folder_.path()), std::string::npos) << news_[0].text;
   EXPECT_FALSE(ended_.ok());
   EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/shm")) << "it is the only copy";
 }

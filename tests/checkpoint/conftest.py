@@ -6,16 +6,11 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway"))
-
-Ckpt = Callable[..., subprocess.CompletedProcess[str]]
+from ckpt_command import HEADWAY, Ckpt
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import checkpoint_writer as writer
 import numpy as np
 import pytest
 from checkpoint_writer import Facts, Piece
-from conftest import Ckpt
+from ckpt_command import Ckpt
 
 DATA = b"\x00" * 64
 GOOD = {"a": {"dtype": "U8", "shape": [64], "data_offsets": [0, 64]}}

@@ -16,7 +16,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 from checkpoint_writer import Facts, Piece
-from conftest import HEADWAY, Ckpt
+from ckpt_command import HEADWAY, Ckpt
 from safetensors import safe_open
 from torch.distributed.checkpoint import HuggingFaceStorageReader
 

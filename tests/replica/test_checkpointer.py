@@ -7,7 +7,7 @@ import signal
 from typing import Any
 
 import pytest
-from conftest import Machine
+from replica_machine import Machine
 
 
 def end_of(output: str) -> str:

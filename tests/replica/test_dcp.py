@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import SCRIPTS, Machine
+from replica_machine import SCRIPTS, Machine
 
 SCRIPT = SCRIPTS / "dcp_round.py"
 

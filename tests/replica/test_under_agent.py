@@ -9,8 +9,8 @@ import signal
 import subprocess
 
 import pytest
-from conftest import HEADWAY, SCRIPTS, Machine, wait_until
 from marked_processes import proc_file
+from replica_machine import HEADWAY, SCRIPTS, Machine, wait_until
 
 TRAIN = SCRIPTS / "train.py"
 

@@ -1,0 +1,84 @@
+"""A state that is known after every step, so that what comes back can be checked to the last bit.
+
+Every element is a function of the step and its place. What is restored has to be of one step: any
+mixture, anything older than what was said to be safe, is found by the test that reads the diary.
+"""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+import headway as hw
+
+ROWS = 150_000
+RANKS = int(os.environ.get("WORLD_SIZE", "1"))
+RANK = int(os.environ.get("RANK", "0"))
+DIARY = f"{os.environ['FOLDER']}.diary-{RANK}"
+END = f"{os.environ['FOLDER']}.end"
+
+
+def write(line: str) -> None:
+    """One write: a line is there or not, whenever the process is killed."""
+    fd = os.open(DIARY, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(fd, f"{time.monotonic_ns()} {os.getpid()} {line}\n".encode())
+    os.close(fd)
+
+
+def set_to(model: torch.nn.Module, step: int) -> None:
+    for number, tensor in enumerate(model.state_dict().values()):
+        places = torch.arange(tensor.numel(), dtype=torch.int64)
+        tensor.view(-1).copy_((places * 31 + step * 1_000_003 + number * 7) % 1_000_000_007)
+
+
+def step_in(model: torch.nn.Module) -> int:
+    """The one step whose state this is. Raises for a mixture."""
+    first = next(iter(model.state_dict().values())).view(-1)
+    for step in range(1, 100_000):
+        if int(first[0]) == step * 1_000_003 % 1_000_000_007:
+            break
+    wanted = make()
+    set_to(wanted, step)
+    for name, tensor in model.state_dict().items():
+        if not torch.equal(tensor, wanted.state_dict()[name]):
+            raise SystemExit(f"MIXTURE: {name} is not of step {step}")
+    return step
+
+
+def make() -> torch.nn.Module:
+    model = torch.nn.Module()
+    for number in range(6):
+        model.register_buffer(f"part{number}", torch.zeros(ROWS + number, dtype=torch.int64))
+    return model
+
+
+def main() -> None:
+    if RANKS > 1:
+        dist.init_process_group("gloo")
+    model = make()
+    values = {"step": 0}
+    keeper = hw.checkpointer(os.environ["FOLDER"], model=model, values=values, every_steps=1)
+    start = keeper.restore() or 0
+    if start:
+        found = step_in(model)
+        if found != start or values["step"] != start:
+            raise SystemExit(f"MIXTURE: step {start}, tensors of {found}, values of {values}")
+    write(f"restored {start} {keeper.restored_from}")
+    durable = 0
+    for step in hw.steps(range(start + 1, 1_000_000), start=start):
+        if os.path.exists(END):
+            break
+        set_to(model, step)
+        values["step"] = step
+        if RANKS > 1:
+            dist.barrier()
+        if keeper.maybe_save(step):
+            write(f"staged {step}")
+        if keeper.last_durable and keeper.last_durable != durable:
+            durable = keeper.last_durable
+            write(f"durable {durable}")
+    os._exit(0)
+
+
+main()
