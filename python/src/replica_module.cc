@@ -8,4 +8,5 @@ NB_MODULE(_replica, module) {
   add_draft(module);
   add_reader(module);
   add_trainer(module);
+  add_tuner(module);
 }

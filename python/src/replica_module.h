@@ -21,6 +21,7 @@ inline void raise_if_bad(const base::Status& status) {
 void add_slot(nanobind::module_& module);
 void add_draft(nanobind::module_& module);
 void add_reader(nanobind::module_& module);
+void add_tuner(nanobind::module_& module);
 void add_trainer(nanobind::module_& module);
 
 }  // namespace headway::python

@@ -146,7 +146,8 @@ SaveCost Tuner::cost() const {
 
 Plan Tuner::plan() const {
   if (meter_.saves() == 0 && !settings_.earlier.cost) {
-    const double first_s = std::max(settings_.first_save_s, settings_.bounds.min_s);
+    const double first_s = std::min(std::max(settings_.first_save_s, settings_.bounds.min_s),
+                                    std::max(settings_.bounds.min_s, settings_.bounds.max_s));
     return {first_s, first_s};
   }
   return best_plan(cost(), rate_.failures(settings_.replica), settings_.bounds);

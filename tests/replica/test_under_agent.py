@@ -37,20 +37,18 @@ def test_a_killed_rank_costs_no_step(machine: Machine, undisturbed: list[str]) -
     output = machine.headway(
         "run", "--nproc", 2, "--max-restarts", 2, "--job", "j", TRAIN, KILL=7, SURE=1
     )
-    assert output.count("goes on after 7 from replica\n") == 2, output
+    assert output.count("goes on after 7 from replica") == 2, output
     assert ends_of(output) == undisturbed
     attempts = report(machine, "j")["attempts"]
-    assert [(a["restored_step"], a["restored_tier"]) for a in attempts] == [
-        (None, ""),
-        (7, "replica"),
-    ]
+    assert [a["restored_step"] for a in attempts] == [None, 7]
+    assert attempts[1]["restored_tier"].startswith("replica")
 
 
 def test_a_crash_that_may_have_written_anywhere(machine: Machine, undisturbed: list[str]) -> None:
     output = machine.headway(
         "run", "--nproc", 2, "--max-restarts", 2, TRAIN, KILL=7, SIGNAL="SIGSEGV", SURE=1
     )
-    assert output.count("goes on after 7 from replica\n") == 2, output
+    assert output.count("goes on after 7 from replica") == 2, output
     assert ends_of(output) == undisturbed
 
 

@@ -38,6 +38,18 @@ class Group:
     def __init__(self) -> None:
         self._group: Any = dist.new_group(backend="gloo") if _together() else None
 
+    @property
+    def alone(self) -> bool:
+        return self._group is None
+
+    def first_says(self, numbers: list[int]) -> list[int]:
+        """Rank 0's, on every rank. All have to call it."""
+        if self._group is None:
+            return numbers
+        said = torch.tensor(numbers)
+        dist.broadcast(said, src=0, group=self._group)
+        return [int(number) for number in said]
+
     def all(self, here: bool) -> bool:
         """True where it is true on every rank. All have to call it."""
         if self._group is None:

@@ -16,6 +16,7 @@ from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
 from headway.checkpoint import agree, collect, where
+from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.parts import (
     ModelPart,
@@ -78,12 +79,13 @@ class Checkpointer:
         loader: Any = None,
         values: dict[str, Any] | None = None,
         every_steps: int | None = None,
+        min_seconds: float = 10.0,
+        max_seconds: float = 6 * 3600.0,
         keep_last: int = 3,
         keep_every_hours: float = 0.0,
         **others: Any,
     ) -> None:
         self.folder = os.path.abspath(folder)
-        self.every_steps = every_steps
         self.parts = _make_parts(model, optimizer, loader, values, others)
         self.place = where.find_place(self.folder)
         self.trainer = where.make_trainer(
@@ -91,6 +93,11 @@ class Checkpointer:
         )
         atexit.register(self._bye)
         self.group = agree.Group()
+        self.cadence: Cadence = (
+            EverySteps(every_steps)
+            if every_steps is not None
+            else Tuned(self.group, min_seconds, max_seconds)
+        )
         self.skipped = 0  # saves that found no room
         self.restored_from: str | None = None  # "replica", "replica-copy", "disk"
         self.last_saved: int | None = None
@@ -118,20 +125,27 @@ class Checkpointer:
         if should_stop(step):
             self.save(step, data=data, wait=True)
             return True
-        if self.every_steps is None or step % self.every_steps != 0 or step == self.last_saved:
+        due = self.cadence.due(step)
+        if due is Due.NOTHING or step == self.last_saved:
+            if not self._pieces:
+                # Memory takes a while to get: ask for it before the first save is due. After a
+                # step, because optimizers make their state in the first one.
+                self._plan(self._with_document(collect.collect(self.parts, self.place.rank)))
             return False
         with checkpoint_blocked():
-            saved = self._stage(step, data, persist=True, wait_s=0.0)
+            saved = self._stage(step, data, persist=due is Due.PERSIST, wait_s=0.0)
         self.skipped += not saved
         return saved
 
     def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
         now_ns = time.time_ns()
+        self.cadence.started(step, persist)
         collected = collect.collect(self.parts, self.place.rank)
         tensors = self._with_document(collected)
         self._plan(tensors)
         slot = self.trainer.begin(wait_s) if self._may_begin(wait_s) else None
         if slot is None:
+            self.cadence.settled(step, False)
             return False
         addresses = [address_of(placed.local) for placed in tensors]
         self._copy_foreign(slot, tensors, addresses)
@@ -140,6 +154,7 @@ class Checkpointer:
         self.trainer.fill(slot, step, data, now_ns, persist, addresses)
         core.checkpoint(step, data, rec.STAGED)
         self.last_saved = step
+        self.cadence.returned(step)
         if persist:
             self._unsettled.add(step)
         return True
@@ -160,7 +175,8 @@ class Checkpointer:
             raise CheckpointError(f"checkpointer: {problems[0]}")
 
     def _with_document(self, collected: collect.Collected) -> list[Placed]:
-        text = collect.to_bytes(collected.document, self._capacity)
+        document = {**collected.document, "cadence": self.cadence.memory()}
+        text = collect.to_bytes(document, self._capacity)
         self._capacity = text.numel()
         piece = collect.document_piece(self.place.rank, self._capacity)
         return [Placed(piece, text, False, True), *collected.tensors.values()]
@@ -192,6 +208,8 @@ class Checkpointer:
 
     def _take_news(self) -> None:
         for kind, step, text, _seconds in self.trainer.news():
+            if step:
+                self.cadence.settled(step, kind == "durable")
             if kind == "durable":
                 self._unsettled.discard(step)
                 self.last_durable = max(step, self.last_durable or 0)
@@ -236,6 +254,7 @@ class Checkpointer:
             return None
         core.restore(restored.step, restored.data, core.name_id(restored.tier))
         run.step, run.data = restored.step, restored.data
+        self.cadence.remember(restored.cadence, restored.tier != "disk")
         self.last_saved = restored.step
         self.restored_from = restored.tier
         return restored.step

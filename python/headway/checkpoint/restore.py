@@ -27,6 +27,7 @@ class Restored(NamedTuple):
     step: int
     data: int
     tier: str
+    cadence: list[float]
 
 
 class Mismatch(CheckpointError):
@@ -88,6 +89,12 @@ def _parse(text: bytes, where: str) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("version") != collect.DOCUMENT_VERSION:
         raise CheckpointError(f"{where}: its state is of a version that this one cannot read")
     return document
+
+
+def _cadence(document: dict[str, Any]) -> list[float]:
+    found = document.get("cadence", [])
+    good = isinstance(found, list) and all(isinstance(number, (int, float)) for number in found)
+    return [float(number) for number in found] if good else []
 
 
 def _model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -164,7 +171,9 @@ def _from_replica(keeper: Checkpointer, whole: Any, spare: bool) -> Restored:
         return _as_state_of(keeper, name, taken)
 
     _load_rest(keeper, document, fetch, whole.world_size)
-    return Restored(whole.step, whole.data, "replica" if adopted else "replica-copy")
+    return Restored(
+        whole.step, whole.data, "replica" if adopted else "replica-copy", _cadence(document)
+    )
 
 
 def _as_state_of(keeper: Checkpointer, name: str, local: torch.Tensor) -> torch.Tensor:
@@ -255,7 +264,7 @@ def _from_disk(keeper: Checkpointer, candidate: choose.Candidate) -> Restored:
         for tensor, memory in after:
             tensor.copy_(memory)
     _load_rest(keeper, document, {**fetched, **targets}.__getitem__, saved_ranks)
-    return Restored(reader.step, reader.data, "disk")
+    return Restored(reader.step, reader.data, "disk", _cadence(document))
 
 
 def _tensor_names(coded: Any) -> list[str]:

@@ -1,8 +1,9 @@
 """A training that can be killed at any step and must end as if it had not been.
 
-FOLDER of checkpoints, STEPS to train, EVERY steps a save, KILL: the step after which one rank kills
-itself (once: a file remembers), PAUSE: the step after which it waits for a file, SLOW: seconds that
-a step takes longer, WIDTH of the model. Prints what the end of every run has to equal.
+FOLDER of checkpoints, STEPS to train, EVERY steps a save (0: it is tuned), KILL: the step after
+which one rank kills itself (once: a file remembers), PAUSE: the step after which it waits for a
+file, SLOW: seconds that a step takes longer, WIDTH of the model. Prints what the end of every run
+has to equal.
 """
 
 import hashlib
@@ -58,7 +59,7 @@ def main() -> None:
         optimizer=optimizer,
         scheduler=scheduler,
         values=values,
-        every_steps=EVERY,
+        **({"max_seconds": 0.2, "min_seconds": 0.05} if EVERY == 0 else {"every_steps": EVERY}),
     )
     start = keeper.restore() or 0
     print(f"rank {RANK} goes on after {start} from {keeper.restored_from}", flush=True)

@@ -1,0 +1,114 @@
+"""When to save: every so many steps, or as often as costs least (docs/interval.md). Ranks save the
+same steps: the first decides, and tells the others at steps that all of them know beforehand."""
+
+from __future__ import annotations
+
+import time
+from enum import IntEnum
+from typing import Any, Protocol
+
+from headway import _replica
+from headway.checkpoint.agree import Group
+
+LOOK_MAX_S = 10.0  # between two decisions, where ranks have to talk about them
+LOOK_SHARE = 0.02  # of the interval
+
+
+class Due(IntEnum):
+    NOTHING = 0
+    STAGE = 1  # into memory
+    PERSIST = 2  # and on to storage
+
+
+class Cadence(Protocol):
+    def due(self, step: int) -> Due: ...
+    def started(self, step: int, persist: bool) -> None: ...
+    def returned(self, step: int) -> None: ...
+    def settled(self, step: int, durable: bool) -> None: ...
+    def memory(self) -> list[float]: ...
+    def remember(self, memory: list[float], from_memory: bool) -> None: ...
+
+
+class EverySteps:
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def due(self, step: int) -> Due:
+        return Due.PERSIST if step % self.steps == 0 else Due.NOTHING
+
+    def started(self, step: int, persist: bool) -> None:
+        pass
+
+    def returned(self, step: int) -> None:
+        pass
+
+    def settled(self, step: int, durable: bool) -> None:
+        pass
+
+    def memory(self) -> list[float]:
+        return []
+
+    def remember(self, memory: list[float], from_memory: bool) -> None:
+        pass
+
+
+class Tuned:
+    """As often as costs least, from what saves turn out to cost and how often this job fails."""
+
+    def __init__(self, group: Group, min_s: float, max_s: float) -> None:
+        self._group = group
+        self._bounds = (min_s, max_s)
+        self._tuner = self._make([], (0, 0, 0))
+        self._next_look = 0
+        self._last_ns: int | None = None
+        self._step_s = 0.0
+
+    def _make(self, memory: list[float], failures: tuple[int, int, int]) -> Any:
+        min_s, max_s = self._bounds
+        return _replica.Tuner(
+            replica=True,
+            min_s=min_s,
+            max_s=max_s,
+            memory=memory,
+            failures=failures,
+            now_ns=time.monotonic_ns(),
+        )
+
+    def remember(self, memory: list[float], from_memory: bool) -> None:
+        """What an earlier attempt had learnt. That there is another one is a failure: of a process
+        if its memory was still there, else of more."""
+        self._tuner = self._make(memory, (1, 0, 0) if from_memory else (0, 1, 0))
+
+    def due(self, step: int) -> Due:
+        now_ns = time.monotonic_ns()
+        self._tuner.step_ended(now_ns, step)
+        if self._last_ns is not None:
+            self._step_s = (now_ns - self._last_ns) / 1e9
+        self._last_ns = now_ns
+        if step < self._next_look:
+            return Due.NOTHING
+        stage, persist = self._tuner.should_save(now_ns, step)
+        own = Due.PERSIST if persist else Due.STAGE if stage else Due.NOTHING
+        due, gap = self._group.first_says([int(own), self._gap()])
+        self._next_look = step + gap
+        return Due(due)
+
+    def _gap(self) -> int:
+        """Steps until the next decision. Alone there is nobody to tell."""
+        if self._group.alone or self._step_s <= 0:
+            return 1
+        wait_s = min(LOOK_MAX_S, LOOK_SHARE * min(self._tuner.plan()))
+        return max(1, int(wait_s / self._step_s))
+
+    def started(self, step: int, persist: bool) -> None:
+        self._tuner.save_started(time.monotonic_ns(), step, persist)
+
+    def returned(self, step: int) -> None:
+        self._tuner.save_returned(time.monotonic_ns(), step)
+
+    def settled(self, step: int, durable: bool) -> None:
+        settle = self._tuner.save_durable if durable else self._tuner.save_failed
+        settle(time.monotonic_ns(), step)
+
+    def memory(self) -> list[float]:
+        return list(self._tuner.memory())
