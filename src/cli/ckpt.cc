@@ -43,7 +43,7 @@ Status check_local(const std::string& path) {
   const std::size_t scheme = path.find("://");
   if (scheme == std::string::npos) return {};
   return Status::invalid(
-      fmt::format("{}: {}:// is not supported by this version; name a folder of this machine", path,
+      fmt::format("{}: only `headway ckpt copy` reads {}://; copy it into a folder first", path,
                   path.substr(0, scheme)));
 }
 

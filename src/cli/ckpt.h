@@ -33,8 +33,8 @@ int print_out(const std::string& text);
 int print_json(const Json& json);
 [[nodiscard]] Style out_style();
 
-// Where a path is not on a file system of this machine (s3://…) there is one place to say so, and
-// to plug in who reads it.
+// A path that is not on a file system of this machine (s3://…) is for `ckpt copy` alone
+// (ckpt_remote.h).
 base::Status check_local(const std::string& path);
 // The checkpoint that a path means. Those that were passed over are told on stderr.
 base::Result<std::string> find_local_checkpoint(const std::string& path);

@@ -5,6 +5,7 @@
 #include "checkpoint/copy.h"
 #include "checkpoint/lock.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_remote.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
@@ -14,7 +15,6 @@ namespace {
 
 using base::Result;
 using base::Status;
-using checkpoint::Copied;
 
 struct Options {
   std::string from, to;
@@ -22,8 +22,21 @@ struct Options {
   bool json = false;
 };
 
-Result<Copied> copy_local(const Options& options, const std::string& from,
-                          const std::string& folder) {
+// Whatever the two ends are: where the copy is.
+Result<RemoteCopy> copy_local(const std::string& from, const std::string& folder) {
+  base::FileSystem& files = base::real_file_system();
+  std::uint64_t bytes = 0;
+  auto manifest = checkpoint::read_manifest(files, from);
+  if (!manifest.ok()) return manifest.status();
+  for (const auto& file : manifest->files) bytes += file.bytes;
+  ProgressBar progress("copy " + checkpoint::last_name_of(from), bytes);
+  auto copied = checkpoint::copy_checkpoint(files, from, files, folder, progress.callback());
+  if (!copied.ok()) return copied.status();
+  return RemoteCopy{folder + "/" + copied->name.text(), copied->bytes, copied->was_there};
+}
+
+Result<RemoteCopy> copy_into_folder(const Options& options, const std::string& from,
+                                    const std::string& folder) {
   base::FileSystem& files = base::real_file_system();
   if (checkpoint::is_checkpoint(files, folder)) {
     return Status::invalid(folder + ": a checkpoint itself; name the folder to copy into");
@@ -31,34 +44,39 @@ Result<Copied> copy_local(const Options& options, const std::string& from,
   if (Status status = base::make_dirs(folder); !status.ok()) return status;
   auto lock = checkpoint::FolderLock::take(folder, "headway ckpt copy");
   if (!lock.ok()) return lock.status();
-  std::uint64_t bytes = 0;
-  auto manifest = checkpoint::read_manifest(files, from);
-  if (!manifest.ok()) return manifest.status();
-  for (const auto& file : manifest->files) bytes += file.bytes;
-  ProgressBar progress("copy " + checkpoint::last_name_of(from), bytes);
-  auto copied = checkpoint::copy_checkpoint(files, from, files, folder, progress.callback());
+  auto copied = is_remote(from) ? copy_down(from, folder) : copy_local(from, folder);
   if (!copied.ok() || !options.anchor) return copied;
   // Under the same lock: no prune comes between.
-  Status status = checkpoint::set_anchor(files, folder + "/" + copied->name.text(), "");
+  Status status = checkpoint::set_anchor(files, copied->path, "");
   if (!status.ok()) return status;
   return copied;
 }
 
-int execute(const Options& options) {
-  // Where an object store will be one of the two ends, this is the place to choose who copies.
-  for (const std::string* path : {&options.from, &options.to}) {
-    if (Status status = check_local(*path); !status.ok()) return fail_cleanly(status);
+Result<RemoteCopy> copy(const Options& options, std::string& from) {
+  if (is_remote(options.from) && is_remote(options.to)) {
+    return Status::invalid("ckpt copy: one of the two ends has to be a folder of this machine");
   }
-  auto from = find_local_checkpoint(options.from);
-  if (!from.ok()) return fail_cleanly(from.status());
-  const std::string folder = checkpoint::without_last_slash(options.to);
-  const auto copied = copy_local(options, *from, folder);
+  if (is_remote(options.to) && options.anchor) {
+    return Status::invalid("ckpt copy: --anchor is for folders; nothing prunes an object store");
+  }
+  if (!is_remote(options.from)) {
+    auto found = find_local_checkpoint(options.from);
+    if (!found.ok()) return found.status();
+    from = *found;
+  }
+  if (is_remote(options.to)) return copy_up(from, options.to);
+  if (Status status = check_local(options.to); !status.ok()) return status;
+  return copy_into_folder(options, from, checkpoint::without_last_slash(options.to));
+}
+
+int execute(const Options& options) {
+  std::string from = options.from;
+  const auto copied = copy(options, from);
   if (!copied.ok()) return fail_cleanly(copied.status());
-  const Copied& done = copied.value();
-  const std::string path = folder + "/" + done.name.text();
+  const RemoteCopy& done = copied.value();
   if (options.json) {
-    return print_json({{"from", *from},
-                       {"path", path},
+    return print_json({{"from", from},
+                       {"path", done.path},
                        {"bytes", done.bytes},
                        {"copied", !done.was_there},
                        {"anchor", options.anchor}});
@@ -67,7 +85,7 @@ int execute(const Options& options) {
   Page page(style);
   page.add_whole(
       Line()
-          .add(clean(path, style), Ink::strong)
+          .add(clean(done.path, style), Ink::strong)
           .add(fmt::format(" {} ", page.dot()))
           .add(done.was_there ? "was there already" : "copied and verified", Ink::effective)
           .add(fmt::format(" {} {}", page.dot(), human_bytes(done.bytes))));
@@ -78,12 +96,14 @@ int execute(const Options& options) {
 
 void add_ckpt_copy(CLI::App& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      ckpt.add_subcommand("copy", "Copy a checkpoint into another folder, verified on the way");
-  verb->add_option("source", options->from, "Checkpoint, or folder of them: then the newest")
+  CLI::App* verb = ckpt.add_subcommand(
+      "copy", "Copy a checkpoint to another folder or an object store, verified on the way");
+  verb->add_option("source", options->from,
+                   "Checkpoint, or folder of them (or s3://bucket/prefix): then the newest")
       ->required()
       ->type_name("SRC");
-  verb->add_option("folder", options->to, "Folder of checkpoints; made if it is not there")
+  verb->add_option("folder", options->to,
+                   "Folder of checkpoints, made if it is not there; or s3://bucket/prefix")
       ->required()
       ->type_name("DST");
   verb->add_flag("--anchor", options->anchor, "Keep the copy forever");
@@ -91,7 +111,8 @@ void add_ckpt_copy(CLI::App& ckpt, int& exit_code) {
   verb->footer(
       "It is there whole or not at all; a second copy of the same one writes nothing.\n"
       "Example:\n"
-      "  headway ckpt copy /scratch/ckpt /archive/ckpt --anchor");
+      "  headway ckpt copy /scratch/ckpt /archive/ckpt --anchor\n"
+      "  headway ckpt copy /scratch/ckpt s3://models/ctr-v2");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });
 }
 
