@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "checkpoint/prune.h"
+#include "replica/abandoned.h"
 #include "replica/memory_room.h"
 #include "replica/packet_socket.h"
 #include "replica/persist.h"
@@ -56,6 +57,7 @@ Result<std::unique_ptr<Holder>> Holder::open(HolderOptions options) {
   }
   holder->posts_fd_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!holder->posts_fd_.valid()) return base::errno_status("eventfd", "create", errno);
+  (void)remove_abandoned(base::folder_of(folder), folder, base::clock_ns(CLOCK_REALTIME));
   for (const std::uint32_t rank : ranks_in(folder)) holder->rank_of(rank).slots.take_over();
   return holder;
 }
@@ -327,6 +329,7 @@ void Holder::write_newest() {
 
 void Holder::start(const Choice& choice) {
   writing_ = choice;
+  (void)::futimens(lock_.get(), nullptr);  // in use: memory that is written to does not show it
   std::vector<std::shared_ptr<Slot>> slots;
   const Message* hello = nullptr;
   for (const auto& [number, slot] : choice.slots) {
