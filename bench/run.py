@@ -38,6 +38,7 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/attribution_peer.py")],
     [sys.executable, str(ROOT / "bench/bench_recover.py")],
     [sys.executable, str(ROOT / "bench/classify_peer.py")],
+    [sys.executable, str(ROOT / "bench/bench_checkpoint.py")],
 ]
 
 

@@ -55,11 +55,17 @@ def main() -> None:
         blocks.append(block)
         durables.append(durable)
         deltas.append(block + slow)
+    begin = time.perf_counter()
+    engine.save()
+    while not engine.durable():
+        time.sleep(0.001)
+    idle = time.perf_counter() - begin
     engine.close()
     result = {
         "base_step_s": base,
         "block_s": statistics.median(blocks),
         "durable_s": statistics.median(durables),
+        "durable_idle_s": idle,
         "delta_eff_s": statistics.median(deltas),
         "memory_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
     }
