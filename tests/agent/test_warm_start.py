@@ -16,7 +16,7 @@ PORTRAIT = """
 import json, os, random, re, resource, signal, sys, threading
 import mine
 main = sys.modules["__main__"]
-fresh = "PID ATTEMPT PORT ANCHOR TSC RESTART ERROR_FILE RUN JOB TEST BOARD REPLICA TEMP_FILE".split()
+fresh = "PID ATTEMPT PORT ANCHOR TSC RESTART ERROR_FILE RUN JOB TEST BOARD REPLICA TEMP_".split()
 portrait = {
     "argv": sys.argv,
     "orig_argv": sys.orig_argv,
