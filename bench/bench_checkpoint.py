@@ -158,8 +158,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small and once, to see that it runs")
     quick = parser.parse_args().quick
-    restoring(quick)
-    saving(quick)
+    try:
+        restoring(quick)
+        saving(quick)
+    finally:
+        shutil.rmtree(MEMORY, ignore_errors=True)
 
 
 if __name__ == "__main__":
