@@ -15,11 +15,8 @@ from pathlib import Path
 
 import torch
 import torch.distributed.checkpoint as dcp
+from engines import state_of
 from workloads import make
-
-
-def state_of(work) -> dict:
-    return {"model": work.model.state_dict(), "optimizer": work.optimizer.state_dict()}
 
 
 def keeper_of(work, folder: Path):

@@ -63,15 +63,11 @@ def _step_in(path: str) -> int:
     return int(found.group(1)) if found else 0
 
 
-class Writer(StorageWriter):
-    """Saves into a folder of checkpoints, or as the only one into a folder of its own. Without
-    `step`, the number that the folder's name ends in."""
+class _AtPath:
+    """What both sides say of where they are."""
 
-    def __init__(self, path: str | os.PathLike[str], step: int | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(path)
-        self.step = step
-        self._draft: Any = None
-        self._plan: dict[str, Any] = {}
 
     @property
     def checkpoint_id(self) -> str:
@@ -80,6 +76,23 @@ class Writer(StorageWriter):
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         if checkpoint_id is not None:
             self.path = os.path.abspath(checkpoint_id)
+
+    @classmethod
+    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
+        return "://" not in os.fspath(checkpoint_id)
+
+
+class Writer(_AtPath, StorageWriter):
+    """Saves into a folder of checkpoints, or as the only one into a folder of its own. Without
+    `step`, the number that the folder's name ends in."""
+
+    def __init__(self, path: str | os.PathLike[str], step: int | None = None) -> None:
+        super().__init__(path)
+        self.step = step
+        self._draft: Any = None
+
+    def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
+        super().reset(checkpoint_id)
         self._draft = None
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
@@ -146,10 +159,6 @@ class Writer(StorageWriter):
         self._draft.commit()
         self._draft = None
 
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return "://" not in os.fspath(checkpoint_id)
-
     def storage_meta(self) -> StorageMeta | None:
         return StorageMeta(checkpoint_id=self.path)
 
@@ -163,22 +172,17 @@ def _piece_of(item: WriteItem, tensor: torch.Tensor) -> Piece:
     return Piece(item.index.fqn, DTYPES[tensor.dtype], tuple(tensor.shape), offsets)
 
 
-class Reader(StorageReader):
+class Reader(_AtPath, StorageReader):
     """Reads a checkpoint: its own folder, or the newest good one of a folder of checkpoints. Every
     byte is compared with its checksum."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(path)
+        super().__init__(path)
         self._reader: Any = None
         self._values: dict[str, Any] = {}
 
-    @property
-    def checkpoint_id(self) -> str:
-        return self.path
-
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
-        if checkpoint_id is not None:
-            self.path = os.path.abspath(checkpoint_id)
+        super().reset(checkpoint_id)
         self._reader = None
 
     def _open(self) -> Any:
@@ -204,6 +208,7 @@ class Reader(StorageReader):
             chunk = ChunkStorageMetadata(offsets=torch.Size([0] * len(shape)), sizes=size)
             properties = TensorProperties(dtype=TORCH_DTYPES[dtype])
             found[name] = TensorStorageMetadata(properties, size, [chunk])
+        self._values = {}
         for name, shape in documents:
             text = self._fetch(name, torch.uint8, shape)
             self._values.update(json.loads(bytes(text.numpy()))["values"])
@@ -220,9 +225,7 @@ class Reader(StorageReader):
     def set_up_storage_reader(
         self, metadata: Metadata, is_coordinator: bool, *args: Any, **kwargs: Any
     ) -> None:
-        self._open()
-        if not self._values:
-            self.read_metadata()
+        pass  # every rank has read the metadata before
 
     def prepare_local_plan(self, plan: LoadPlan) -> LoadPlan:
         return plan
@@ -259,7 +262,3 @@ class Reader(StorageReader):
                 target.copy_(memory)
             planner.commit_tensor(item, target)
         return _done(None)
-
-    @classmethod
-    def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
-        return "://" not in os.fspath(checkpoint_id)

@@ -146,11 +146,13 @@ void add_trainer(nb::module_& module) {
           nb::arg("command"), nb::arg("threads"), nb::arg("keep_last"), nb::arg("keep_every_s"),
           nb::arg("record").none())
       .def("plan", &PyTrainer::plan, nb::arg("pieces"), nb::arg("slots"))
-      .def("can_begin", [](PyTrainer& self) { return self.trainer().can_begin(); })
       .def(
-          "begin",
-          [](PyTrainer& self, double wait_s) { return self.trainer().begin(to_ns(wait_s)); },
+          "wait_for_slot",
+          [](PyTrainer& self, double wait_s) {
+            return self.trainer().wait_for_slot(to_ns(wait_s));
+          },
           nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
+      .def("begin", [](PyTrainer& self) { return self.trainer().begin(); })
       .def("fill", &PyTrainer::fill, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
            nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
       .def("refusal", [](PyTrainer& self) { return self.trainer().refusal(); })

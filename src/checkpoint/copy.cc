@@ -56,7 +56,7 @@ Result<Copied> copy_checkpoint(FileSystem& files, const std::string& from, FileS
   if (!manifest.ok()) return manifest.status();
   if (Status status = check_files(files, from, *manifest); !status.ok()) return status;
   Copied copied;
-  for (const ManifestFile& entry : manifest->files) copied.bytes += entry.bytes;
+  copied.bytes = total_bytes(*manifest);
   auto looks = look_at_all(to_files, folder);
   if (looks.ok()) {
     const Look* same = find_same(*looks, *manifest);

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/crc32c.h"
+#include "checkpoint/look.h"
 
 namespace headway::checkpoint {
 namespace {
@@ -128,34 +129,13 @@ Result<std::vector<CheckpointName>> CheckpointFolder::list() const {
 }
 
 Result<Manifest> CheckpointFolder::read(const CheckpointName& name) const {
-  const std::string path = fmt::format("{}/{}", path_of(name), manifest_name);
-  auto text = base::read_all(files_, path, manifest_bytes_max);
-  if (!text.ok()) return text.status();
-  auto manifest = parse_manifest(*text, path);
-  if (manifest.ok() && manifest->step != name.step) {
-    return Status::corrupt(
-        fmt::format("{}: of step {}, its folder says {}", path, manifest->step, name.step));
-  }
-  return manifest;
-}
-
-Status CheckpointFolder::check_sizes(const CheckpointName& name, const Manifest& manifest) const {
-  for (const ManifestFile& entry : manifest.files) {
-    const std::string path = path_of(name) + "/" + entry.name;
-    auto file = files_.open(path);
-    if (!file.ok()) return file.status();
-    if ((*file)->bytes() != entry.bytes) {
-      return Status::corrupt(
-          fmt::format("{}: {} bytes, its manifest says {}", path, (*file)->bytes(), entry.bytes));
-    }
-  }
-  return {};
+  return read_manifest(files_, path_of(name));
 }
 
 Result<Manifest> CheckpointFolder::read_sized(const CheckpointName& name) const {
   auto manifest = read(name);
   if (!manifest.ok()) return manifest;
-  if (Status status = check_sizes(name, *manifest); !status.ok()) return status;
+  if (Status status = check_files(files_, path_of(name), *manifest); !status.ok()) return status;
   return manifest;
 }
 

@@ -82,8 +82,6 @@ class CheckpointFolder {
 
  private:
   friend class Draft;
-  base::Status check_sizes(const CheckpointName& name, const Manifest& manifest) const;
-
   base::FileSystem& files_;
   const std::string path_;
 };

@@ -30,7 +30,7 @@ Look look_at(FileSystem& files, const std::string& folder, const CheckpointName&
     return look;
   }
   look.manifest = std::move(*manifest);
-  for (const ManifestFile& file : look.manifest.files) look.bytes += file.bytes;
+  look.bytes = total_bytes(look.manifest);
   look.state = check_files(files, look.path, look.manifest);
   return look;
 }

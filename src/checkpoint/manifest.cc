@@ -74,6 +74,12 @@ bool take_file(const Json& json, ManifestFile& file) {
 
 }  // namespace
 
+std::uint64_t total_bytes(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const ManifestFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
 bool is_file_name(std::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax || name.front() == '.') return false;
   if (name == manifest_name || name == anchor_name) return false;

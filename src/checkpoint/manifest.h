@@ -38,6 +38,9 @@ struct Manifest {
   std::vector<ManifestFile> files;
 };
 
+// Of all its files.
+[[nodiscard]] std::uint64_t total_bytes(const Manifest& manifest);
+
 // A file's name that leads nowhere but into the checkpoint's own folder.
 [[nodiscard]] bool is_file_name(std::string_view name);
 

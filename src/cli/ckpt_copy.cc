@@ -25,11 +25,9 @@ struct Options {
 // Whatever the two ends are: where the copy is.
 Result<RemoteCopy> copy_local(const std::string& from, const std::string& folder) {
   base::FileSystem& files = base::real_file_system();
-  std::uint64_t bytes = 0;
   auto manifest = checkpoint::read_manifest(files, from);
   if (!manifest.ok()) return manifest.status();
-  for (const auto& file : manifest->files) bytes += file.bytes;
-  ProgressBar progress("copy " + checkpoint::last_name_of(from), bytes);
+  ProgressBar progress("copy " + checkpoint::last_name_of(from), total_bytes(*manifest));
   auto copied = checkpoint::copy_checkpoint(files, from, files, folder, progress.callback());
   if (!copied.ok()) return copied.status();
   return RemoteCopy{folder + "/" + copied->name.text(), copied->bytes, copied->was_there};

@@ -54,12 +54,6 @@ Result<CopyReport> with_progress(const std::string& label, std::uint64_t bytes, 
   return result.get();
 }
 
-std::uint64_t bytes_of(const checkpoint::Manifest& manifest) {
-  std::uint64_t bytes = 0;
-  for (const auto& file : manifest.files) bytes += file.bytes;
-  return bytes;
-}
-
 // "run/step-00000100-000007" is a checkpoint below "run"; anything else is a folder of them.
 std::optional<CheckpointName> split_name(std::string& prefix) {
   const std::size_t slash = prefix.rfind('/');
@@ -103,7 +97,7 @@ Result<RemoteCopy> copy_up(const std::string& from, const std::string& to) {
   const CheckpointFolder folder(files, base::folder_of(from));
   RemoteCheckpoints remote(*session->real.store, session->prefix);
   auto report = with_progress(
-      "copy " + name->text(), bytes_of(*manifest),
+      "copy " + name->text(), total_bytes(*manifest),
       [&](std::atomic<std::uint64_t>* done) { return remote.upload(folder, files, *name, done); });
   if (!report.ok()) return report.status();
   return RemoteCopy{remote.place_of(report->name), report->bytes, report->was_there};
@@ -118,7 +112,7 @@ Result<RemoteCopy> copy_down(const std::string& from, const std::string& folder)
   if (!good.ok()) return good.status();
   CheckpointFolder into(base::real_file_system(), folder);
   auto report = with_progress(
-      "copy " + good->name.text(), bytes_of(good->manifest),
+      "copy " + good->name.text(), total_bytes(good->manifest),
       [&](std::atomic<std::uint64_t>* done) { return remote.download(good->name, into, done); });
   if (!report.ok()) return report.status();
   return RemoteCopy{into.path_of(report->name), report->bytes, report->was_there};

@@ -87,8 +87,7 @@ std::vector<Group> groups_of(const std::vector<TensorInfo>& tensors, bool all) {
 void add_facts(Page& page, const CheckpointReader& reader) {
   const Style& style = page.style();
   const Manifest& manifest = reader.manifest();
-  std::uint64_t bytes = 0;
-  for (const auto& file : manifest.files) bytes += file.bytes;
+  const std::uint64_t bytes = total_bytes(manifest);
   const std::string dot = fmt::format(" {} ", page.dot());
   page.add_whole(Line()
                      .add(clean(checkpoint::last_name_of(reader.path()), style), Ink::strong)

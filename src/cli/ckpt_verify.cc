@@ -45,11 +45,8 @@ Result<std::vector<std::string>> checkpoints_at(const std::string& given) {
 
 Result<VerifyReport> verify_one(const std::string& path) {
   base::FileSystem& files = base::real_file_system();
-  std::uint64_t bytes = 0;
   auto manifest = checkpoint::read_manifest(files, path);
-  if (manifest.ok()) {
-    for (const auto& file : manifest->files) bytes += file.bytes;
-  }
+  const std::uint64_t bytes = manifest.ok() ? total_bytes(*manifest) : 0;
   ProgressBar progress("verify " + checkpoint::last_name_of(path), bytes);
   return checkpoint::verify_checkpoint(files, path, progress.callback());
 }

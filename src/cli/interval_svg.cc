@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/xml_text.h"
 #include "cli/human.h"
 #include "cli/interval_views.h"
 #include "cli/page.h"
@@ -72,29 +73,6 @@ constexpr double kTicks[] = {
     1'800,     3'600,     7'200,     14'400,     28'800,     86'400,    172'800, 345'600, 864'000,
     1'728'000, 4'320'000, 8'640'000, 17'280'000, 43'200'000, 86'400'000};
 
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 Style letters() {
   Style style;
   style.unicode = true;
@@ -155,7 +133,7 @@ class Plot {
   void text(double px, double py, std::string_view kind, std::string_view anchor,
             std::string_view words) {
     put("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\" text-anchor=\"{}\">{}</text>\n", px, py, kind,
-        anchor, escape(words));
+        anchor, base::xml_escaped(words));
   }
 
   [[nodiscard]] std::optional<double> used_s() const {
@@ -204,10 +182,10 @@ class Plot {
     put("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
         "width=\"{0:.0f}\" height=\"{1:.0f}\" role=\"img\" aria-labelledby=\"t d\">\n",
         kWidth, kHeight);
-    put("<title id=\"t\">{}</title>\n", escape(title));
+    put("<title id=\"t\">{}</title>\n", base::xml_escaped(title));
     put("<desc id=\"d\">Share of the time in the loop that is wasted, over the interval between "
         "saves. Least at {}: {}. {}.</desc>\n",
-        plain_seconds(a_.plan.persist_s), percent(a_.waste.total()), escape(subtitle()));
+        plain_seconds(a_.plan.persist_s), percent(a_.waste.total()), base::xml_escaped(subtitle()));
     out_ += kStyle;
     put("<rect class=\"page\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n", kWidth, kHeight);
     text(kLeft - 46, 42, "title", "start", title);

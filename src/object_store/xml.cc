@@ -225,35 +225,4 @@ std::string Xml::child_text(Id id, std::string_view name) const {
   return found ? elements_[*found].text : std::string();
 }
 
-std::string xml_escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&apos;";
-        break;
-      default:
-        // A carriage return would be read as a line's end.
-        if (c == '\r' || c == '\n' || c == '\t') {
-          out += fmt::format("&#{};", static_cast<int>(c));
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out;
-}
-
 }  // namespace headway::object_store

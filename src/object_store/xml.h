@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/xml_text.h"
 
 namespace headway::object_store {
 
@@ -47,7 +48,6 @@ class Xml {
   std::vector<Element> elements_;
 };
 
-// With the five characters that mean something in XML written as entities.
-[[nodiscard]] std::string xml_escaped(std::string_view text);
+using base::xml_escaped;
 
 }  // namespace headway::object_store

@@ -94,7 +94,7 @@ struct Rank {
     if (trainer.stage() == nullptr) {
       EXPECT_TRUE(trainer.plan({{{"w", DType::u8, {memory.size()}, {0}}, true}}, 2).ok());
     }
-    const auto slot = trainer.begin(wait_ns);
+    const auto slot = trainer.wait_for_slot(wait_ns) ? trainer.begin() : nullptr;
     if (!slot) return false;
     std::memset(memory.data(), static_cast<int>(step), memory.size());
     const std::byte* source = memory.data();
@@ -212,7 +212,8 @@ TEST_F(HolderTest, MoreMemoryThanThereIsIsRefusedWithAReason) {
   start();
   Trainer trainer(options(0, 1), 1);
   ASSERT_TRUE(trainer.plan({{{"w", DType::u8, {std::uint64_t{1} << 42}, {0}}, true}}, 2).ok());
-  EXPECT_EQ(trainer.begin(kLongNs), nullptr);
+  EXPECT_FALSE(trainer.wait_for_slot(kLongNs));
+  EXPECT_EQ(trainer.begin(), nullptr);
   EXPECT_NE(trainer.refusal().find("the replica of rank 0 needs 2 x 4096.0 GiB of memory"),
             std::string::npos)
       << trainer.refusal();

@@ -46,20 +46,21 @@ std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
   return nullptr;
 }
 
-bool Trainer::can_begin() const {
-  HW_CHECK(stage_ != nullptr);
-  return find_free(stage_->plan().bytes) != nullptr;
-}
-
-std::shared_ptr<Slot> Trainer::begin(std::int64_t wait_ns) {
+bool Trainer::wait_for_slot(std::int64_t wait_ns) const {
   HW_CHECK(stage_ != nullptr);
   constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise
-  for (;;) {
-    if (const auto slot = find_free(stage_->plan().bytes); slot && slot->try_begin()) return slot;
-    if (wait_ns <= 0 || !link_.refusal().empty()) return nullptr;
+  while (find_free(stage_->plan().bytes) == nullptr) {
+    if (wait_ns <= 0 || !link_.refusal().empty()) return false;
     (void)link_.wait_for_slots([](const auto&) { return false; }, std::min(wait_ns, kLookNs));
     wait_ns -= kLookNs;
   }
+  return true;
+}
+
+std::shared_ptr<Slot> Trainer::begin() {
+  HW_CHECK(stage_ != nullptr);
+  auto slot = find_free(stage_->plan().bytes);
+  return slot && slot->try_begin() ? slot : nullptr;
 }
 
 void Trainer::fill(const std::shared_ptr<Slot>& slot, const Step& step,

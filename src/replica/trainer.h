@@ -29,11 +29,11 @@ class Trainer {
   base::Status plan(const std::vector<ImagePiece>& pieces, std::uint32_t slots);
   [[nodiscard]] const Stage* stage() const { return stage_.get(); }
 
-  // Would begin() find one at once?
-  [[nodiscard]] bool can_begin() const;
-  // A slot to write into, waiting for one at most so long. None: all are pinned, or not there yet;
-  // refusal() may say why. The newest whole step is never given away.
-  std::shared_ptr<Slot> begin(std::int64_t wait_ns);
+  // Waits at most so long until begin() finds a slot. False: all are pinned, or not there yet;
+  // refusal() may say why.
+  bool wait_for_slot(std::int64_t wait_ns) const;
+  // A slot to write into, or none. The newest whole step is never given away.
+  std::shared_ptr<Slot> begin();
   // Copies the state into the slot and seals it. `sources` as in Stage::fill().
   struct Step {
     std::uint64_t step = 0;

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+from free_ports import free_ports
 from marked_processes import processes_with
 
 HERE = Path(__file__).parent
@@ -37,16 +38,6 @@ def wait_until(condition: Callable[[], bool], what: str, limit_s: float = WAIT_M
         if time.monotonic() > deadline:
             raise TimeoutError(f"never came true: {what}")
         time.sleep(0.1)
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 class Cluster:

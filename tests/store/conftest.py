@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from store_stage import BUCKET, TOOL, WAIT_MAX_S, Server, Tool, answers, free_ports, weed_command
+from free_ports import free_ports
+from store_stage import BUCKET, TOOL, WAIT_MAX_S, Server, Tool, answers, weed_command
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -18,16 +17,6 @@ WAIT_MAX_S = 60.0
 BUCKET = "headway-test"
 KEY_ID = "AKIDHEADWAYTEST"
 SECRET = "secret+of/the=tests-0123456789abcdefghij"
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 @dataclass

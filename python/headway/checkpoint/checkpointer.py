@@ -143,7 +143,7 @@ class Checkpointer:
         collected = collect.collect(self.parts, self.place.rank)
         tensors = self._with_document(collected)
         self._plan(tensors)
-        slot = self.trainer.begin(wait_s) if self._may_begin(wait_s) else None
+        slot = self.trainer.begin() if self._may_begin(wait_s) else None
         if slot is None:
             self.cadence.settled(step, False)
             return False
@@ -161,11 +161,7 @@ class Checkpointer:
 
     def _may_begin(self, wait_s: float) -> bool:
         """All ranks save a step, or none: a step that only some have is of no use."""
-        end = time.monotonic() + wait_s
-        while not (ready := self.trainer.can_begin()):
-            if time.monotonic() >= end or self.trainer.refusal():
-                break
-            time.sleep(0.001)
+        ready = self.trainer.wait_for_slot(wait_s)
         return self.group.all(ready)
 
     def _check_served(self) -> None:
@@ -208,13 +204,12 @@ class Checkpointer:
 
     def _take_news(self) -> None:
         for kind, step, text, _seconds in self.trainer.news():
+            self._unsettled.discard(step)
             if step:
                 self.cadence.settled(step, kind == "durable")
             if kind == "durable":
-                self._unsettled.discard(step)
                 self.last_durable = max(step, self.last_durable or 0)
             else:
-                self._unsettled.discard(step)
                 what = f"step {step} did not get to the disk" if step else "no replica"
                 warnings.warn(f"headway: {what}: {text}", RuntimeWarning, stacklevel=3)
 

@@ -10,6 +10,7 @@ import time
 from typing import Any, NamedTuple
 
 from headway._recorder import core
+from headway._run import world_size
 from headway.checkpoint import agree
 from headway.checkpoint.errors import CheckpointError
 
@@ -46,7 +47,7 @@ def headway_binary() -> str:
 
 
 def find_place(checkpoints: str) -> Place:
-    rank, ranks = _number("RANK", 0), max(1, _number("WORLD_SIZE", 1))
+    rank, ranks = _number("RANK", 0), world_size()
     local_ranks = max(1, min(ranks, _number("LOCAL_WORLD_SIZE", ranks)))
     job = os.environ.get("HEADWAY_JOB") or os.path.basename(checkpoints.rstrip("/")) or "job"
     if (given := os.environ.get("HEADWAY_REPLICA")) is not None:
