@@ -7,7 +7,8 @@ Adam state, and for 4 GiB of embedding tables of whose rows 1% are touched in a 
 turns with us, each in a process of its own. `ckpt_block_ms`: of that the blocking, beside a copy of
 the same bytes by two threads between warm memories. `ckpt_durable_s`: nothing else running, beside
 the same bytes written past the page cache. `restore_s`: into an initialised model, from disk with a
-cold cache, and from the replica after SIGKILL. Prints JSON lines; progress goes to stderr.
+cold cache, and from the replica after SIGKILL. `steps_lost`: by SIGKILL at any moment. Prints JSON
+lines; progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -27,7 +29,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "bench" / "checkpoint"
 MAIN_PEER = "dcp.async_save"
-OTHERS = ["dcp.save", "torch.save", "safetensors"]
+OTHERS = [
+    "dcp.save",
+    "dcp.async_save-process",
+    "torch.save",
+    "safetensors",
+    "torch_checkpointing",
+]
 MEMORY = f"/dev/shm/headway-bench-{os.getpid()}"
 
 
@@ -40,7 +48,7 @@ def row(name: str, unit: str, ours: float, peer: float | None, peer_name: str | 
     print(json.dumps(line | {"better": "lower"}), flush=True)
 
 
-def run(script: str, *arguments: object, killed: bool = False) -> dict[str, Any]:
+def run(script: str, *arguments: object, killed: bool = False) -> Any:
     done = subprocess.run(
         [sys.executable, str(FOLDER / script), *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -69,41 +77,65 @@ def middle(results: list[dict[str, Any]], key: str) -> float:
     return statistics.median(result[key] for result in results)
 
 
+def compare(workload: str, engine: str, suffix: str, ours: Any, peers: Any) -> None:
+    for key, name, unit, scale in (
+        ("delta_eff_s", "ckpt_delta_eff_s", "s", 1.0),
+        ("block_s", "ckpt_block_ms", "ms", 1e3),
+    ):
+        mine, theirs = middle(ours, key) * scale, middle(peers, key) * scale
+        row(f"{name}_{workload}{suffix}", unit, mine, theirs, MAIN_PEER)
+    say(f"  {engine} {workload}: {middle(ours, 'delta_eff_s') / middle(peers, 'delta_eff_s'):.3f}")
+
+
 def saving(quick: bool) -> None:
-    for workload, gib, between in (("dense", 2.0, 8), ("tables", 4.0, 20)):
+    for workload, gib, between, engines in (
+        ("dense", 2.0, 8, {"headway": ""}),
+        ("tables", 4.0, 20, {"headway": "_full", "headway-rows": "_rows"}),
+    ):
         if quick:
             gib = 0.25
-        ours, peers = [], []
+        ours: dict[str, list[Any]] = {engine: [] for engine in engines}
+        peers = []
         for _ in range(1 if quick else 3):
-            ours.append(save_once("headway", workload, gib, 2, between))
+            for engine, results in ours.items():
+                results.append(save_once(engine, workload, gib, 2, between))
             peers.append(save_once(MAIN_PEER, workload, gib, 2, between))
-        for key, name, unit, scale in (
-            ("delta_eff_s", "ckpt_delta_eff_s", "s", 1.0),
-            ("block_s", "ckpt_block_ms", "ms", 1e3),
-        ):
-            mine, theirs = middle(ours, key) * scale, middle(peers, key) * scale
-            row(f"{name}_{workload}", unit, mine, theirs, MAIN_PEER)
+        for engine, suffix in engines.items():
+            compare(workload, engine, suffix, ours[engine], peers)
         for other in OTHERS:
-            result = save_once(other, workload, gib, 1, between)
-            mine = middle(ours, "delta_eff_s")
-            name = f"ckpt_delta_eff_s_{workload}_{other}"
-            row(name, "s", mine, result["delta_eff_s"], other)
+            try:
+                result = save_once(other, workload, gib, 1, between)
+            except SystemExit as error:
+                say(f"  {other} {workload}: {error}")
+                continue
+            for engine, suffix in engines.items():
+                name = f"ckpt_delta_eff_s_{workload}{suffix}_{other}"
+                row(name, "s", middle(ours[engine], "delta_eff_s"), result["delta_eff_s"], other)
         with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
             limit = run("limits.py", gib, folder)
+        copy_ms = limit["copy_s"] * 1e3
+        block_ms = middle(ours["headway"], "block_s") * 1e3
+        row(f"ckpt_block_of_copy_{workload}", "ms", block_ms, copy_ms, "a copy by two threads")
+        durable_s = middle(ours["headway"], "durable_idle_s")
         row(
-            f"ckpt_block_of_copy_{workload}",
-            "ms",
-            middle(ours, "block_s") * 1e3,
-            limit["copy_s"] * 1e3,
-            "a copy of the bytes by two threads",
+            f"ckpt_durable_s_{workload}", "s", durable_s, limit["write_s"], "the same with O_DIRECT"
         )
-        row(
-            f"ckpt_durable_s_{workload}",
-            "s",
-            middle(ours, "durable_idle_s"),
-            limit["write_s"],
-            "the bytes written with O_DIRECT",
-        )
+        if workload == "dense":
+            stream = save_once("headway-stream", workload, gib, 1, between)
+            row("ckpt_stream_memory_mib", "MiB", stream["memory_mib"], None, None)
+        else:
+            block_ms = middle(ours["headway-rows"], "block_s") * 1e3 / gib
+            row("ckpt_rows_block_ms_per_gib", "ms", block_ms, None, None)
+            # Long enough that a whole image is written in between.
+            whole = save_once("headway-rows", workload, gib, 2 if quick else 18, between)
+            mean_s = middle(peers, "delta_eff_mean_s")
+            row(
+                "ckpt_delta_eff_s_tables_rows_mean",
+                "s",
+                whole["delta_eff_mean_s"],
+                mean_s,
+                MAIN_PEER,
+            )
 
 
 def drop_from_cache(folder: Path) -> None:
@@ -154,11 +186,45 @@ def restoring(quick: bool) -> None:
     )
 
 
+def lost_once(engine: str, choice: random.Random) -> int:
+    """Steps that were done and are not in what a restart finds, after SIGKILL at any moment."""
+    folder = Path(tempfile.mkdtemp(dir=ROOT / "build"))
+    diary = folder / "diary"
+    command = [sys.executable, str(FOLDER / "lost_worker.py")]
+    environment = {**os.environ, "HEADWAY_DISABLE": "1", "HEADWAY_REPLICA_DIR": MEMORY}
+    end = choice.randrange(45, 85)
+    try:
+        with subprocess.Popen(
+            [*command, "train", engine, str(folder)], env=environment, stderr=subprocess.DEVNULL
+        ) as trainer:
+            while not diary.exists() or len(diary.read_text().split()) < end:
+                time.sleep(0.001)
+            trainer.kill()
+        done = int(diary.read_text().split()[-1])
+        found = run("lost_worker.py", "look", engine, folder)
+        say(f"  {engine}: killed after step {done}, goes on after {found}")
+        return done - int(found)
+    finally:
+        end_holder()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def losing(quick: bool) -> None:
+    choice = random.Random(1)
+    lost: dict[str, list[int]] = {"headway": [], "dcp": []}
+    for _ in range(1 if quick else 5):
+        for engine, steps in lost.items():
+            steps.append(lost_once(engine, choice))
+    ours, theirs = (statistics.mean(steps) for steps in lost.values())
+    row("steps_lost", "steps", ours, theirs, "dcp.async_save every 20 steps")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small and once, to see that it runs")
     quick = parser.parse_args().quick
     try:
+        losing(quick)
         restoring(quick)
         saving(quick)
     finally:

@@ -48,12 +48,18 @@ def _sync(path: Path) -> None:
 
 
 class Headway(Engine):
+    staging = "full"
+
     def __init__(self, work: Workload, folder: Path) -> None:
         super().__init__(work, folder)
         import headway as hw
 
         self.keeper = hw.checkpointer(
-            folder, model=work.model, optimizer=work.optimizer, keep_last=2
+            folder,
+            model=work.model,
+            optimizer=work.optimizer,
+            keep_last=2,
+            staging=self.staging,
         )
 
     def save(self) -> None:
@@ -65,6 +71,14 @@ class Headway(Engine):
 
     def close(self) -> None:
         self.keeper.close()
+
+
+class HeadwayRows(Headway):
+    staging = "rows"
+
+
+class HeadwayStream(Headway):
+    staging = "stream"
 
 
 class TorchSave(Engine):
@@ -125,8 +139,59 @@ class DcpAsyncThread(Engine):
         return True
 
 
+class TorchCheckpointing(Engine):
+    """meta-pytorch's, which does not sync. As it has to be used where steps are not wrapped in its
+    lock, and without direct I/O, which fails here on ext4."""
+
+    def __init__(self, work: Workload, folder: Path) -> None:
+        super().__init__(work, folder)
+        import torch_checkpointing as tc
+        from torch_checkpointing.staging import CheckpointStagerConfig
+        from torch_checkpointing.storage.filesystem import LocalFileSystemStorageConfig
+
+        staging = CheckpointStagerConfig(
+            use_pinned_memory=False, use_async_staging=False, use_non_blocking_copy=False
+        )
+        self.manager = tc.CheckpointManager(
+            tc.CheckpointManager.Config(
+                save=tc.AsyncCheckpointSaverConfig(staging_config=staging),
+                storage_config=LocalFileSystemStorageConfig(use_direct_io=False),
+            )
+        )
+        self.future: Any = None
+
+    def save(self) -> None:
+        if self.future is not None:
+            self.future.result()
+        self.future = self.manager.save(str(self.next_path()), state_of(self.work))
+
+    def durable(self) -> bool:
+        return self.future is None or self.future.done()
+
+    def close(self) -> None:
+        self.manager.close()
+
+
+class DcpAsyncProcess(DcpAsyncThread):
+    def save(self) -> None:
+        from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
+
+        writer = dcp.FileSystemWriter(self.next_path(), sync_files=True)
+        result = dcp.async_save(
+            state_of(self.work),
+            storage_writer=writer,
+            async_checkpointer_type=AsyncCheckpointerType.PROCESS,
+            async_stager=self.stager,
+        )
+        self.future = getattr(result, "upload_completion", result)
+
+
 ENGINES = {
     "headway": Headway,
+    "headway-rows": HeadwayRows,
+    "headway-stream": HeadwayStream,
+    "dcp.async_save-process": DcpAsyncProcess,
+    "torch_checkpointing": TorchCheckpointing,
     "torch.save": TorchSave,
     "safetensors": Safetensors,
     "dcp.save": DcpSave,

@@ -31,11 +31,11 @@ def main() -> None:
     work = make(workload, float(gib))
     for _ in range(3):
         work.step()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     engine = ENGINES[engine_name](work, Path(folder))
     engine.save()
     while not engine.durable():
         time.sleep(0.01)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     base = statistics.median(timed_step(work.step) for _ in range(int(between)))
     blocks, durables, deltas = [], [], []
     for _ in range(int(saves)):
@@ -67,6 +67,7 @@ def main() -> None:
         "durable_s": statistics.median(durables),
         "durable_idle_s": idle,
         "delta_eff_s": statistics.median(deltas),
+        "delta_eff_mean_s": statistics.mean(deltas),
         "memory_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
     }
     print(json.dumps(result), flush=True)

@@ -1,4 +1,5 @@
 // Drafts for Python: the files of a checkpoint, written by whoever has the tensors, and its commit.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -6,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -28,15 +30,17 @@ using Entry = std::tuple<std::string, std::uint32_t, std::uint64_t, std::uint64_
 class Draft {
  public:
   Draft(const std::string& path, std::uint64_t step, std::uint32_t world_size,
-        const std::string& job)
+        const std::string& job, std::optional<std::uint64_t> data, std::uint64_t attempt,
+        std::optional<std::int64_t> time_ns)
       : folder_(base::real_file_system(), path) {
     checkpoint::Manifest facts;
     facts.step = step;
-    facts.data = step;
+    facts.data = data.value_or(step);
     facts.world_size = world_size;
     facts.job = job;
-    facts.time_ns =
-        std::chrono::system_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+    facts.attempt = attempt;
+    facts.time_ns = time_ns.value_or(std::chrono::system_clock::now().time_since_epoch() /
+                                     std::chrono::nanoseconds(1));
     auto draft = checkpoint::Draft::begin(folder_, std::move(facts));
     raise_if_bad(draft.status());
     draft_ = std::move(*draft);
@@ -79,8 +83,10 @@ Entry write_shard(const std::string& draft_path, const std::string& name, std::u
 
 void add_draft(nb::module_& module) {
   nb::class_<Draft>(module, "Draft")
-      .def(nb::init<const std::string&, std::uint64_t, std::uint32_t, const std::string&>(),
-           nb::arg("folder"), nb::arg("step"), nb::arg("world_size"), nb::arg("job"))
+      .def(nb::init<const std::string&, std::uint64_t, std::uint32_t, const std::string&,
+                    std::optional<std::uint64_t>, std::uint64_t, std::optional<std::int64_t>>(),
+           nb::arg("folder"), nb::arg("step"), nb::arg("world_size"), nb::arg("job"),
+           nb::arg("data") = nb::none(), nb::arg("attempt") = 0, nb::arg("time_ns") = nb::none())
       .def_prop_ro("path", &Draft::path)
       .def("take", &Draft::take)
       .def("commit", &Draft::commit);

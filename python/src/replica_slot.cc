@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "checkpoint/safetensors.h"
 #include "replica/slot.h"
+#include "replica/slot_pieces.h"
 #include "replica/trainer.h"
 #include "replica_module.h"
 
@@ -15,7 +15,6 @@ namespace headway::python {
 namespace {
 
 namespace nb = nanobind;
-using replica::Range;
 using replica::Slot;
 using replica::Whole;
 
@@ -26,22 +25,6 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
 }
 
 PyType_Slot slot_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
-
-// (name, dtype, shape, offsets, begin, end) of every piece of a part of the image.
-void add_pieces(const Whole& whole, const Range& part, nb::list& pieces) {
-  if (part.bytes() == 0) return;
-  const auto* begin = reinterpret_cast<const char*>(whole.slot->image().data()) + part.begin;
-  const std::string& path = whole.slot->path();
-  auto bytes = checkpoint::safetensors_head_bytes({begin, 8}, part.bytes(), path);
-  raise_if_bad(bytes.status());
-  auto header = checkpoint::parse_safetensors({begin, *bytes}, part.bytes(), path);
-  raise_if_bad(header.status());
-  for (const checkpoint::StoredPiece& stored : header->pieces) {
-    pieces.append(nb::make_tuple(stored.piece.name, std::string(name_of(stored.piece.dtype)),
-                                 stored.piece.shape, stored.piece.offsets,
-                                 part.begin + stored.begin, part.begin + stored.end));
-  }
-}
 
 }  // namespace
 
@@ -57,10 +40,16 @@ void add_slot(nb::module_& module) {
       .def_prop_ro("attempt", [](const Whole& whole) { return whole.facts.attempt; })
       .def_prop_ro("world_size", [](const Whole& whole) { return whole.facts.world_size; })
       .def_prop_ro("layout", [](const Whole& whole) { return whole.facts.layout_hash; })
+      // (name, dtype, shape, offsets, begin, end) of each.
       .def_prop_ro("pieces", [](const Whole& whole) {
+        auto found = replica::pieces_of(*whole.slot, whole.facts);
+        raise_if_bad(found.status());
         nb::list pieces;
-        add_pieces(whole, whole.facts.own, pieces);
-        add_pieces(whole, whole.facts.rest, pieces);
+        for (const checkpoint::StoredPiece& stored : *found) {
+          pieces.append(nb::make_tuple(stored.piece.name, std::string(name_of(stored.piece.dtype)),
+                                       stored.piece.shape, stored.piece.offsets, stored.begin,
+                                       stored.end));
+        }
         return pieces;
       });
 }

@@ -13,6 +13,7 @@
 
 #include "headway/headway.h"
 #include "pieces.h"
+#include "replica/memory_room.h"
 #include "replica/trainer.h"
 #include "replica_module.h"
 
@@ -20,6 +21,7 @@ namespace headway::python {
 namespace {
 
 namespace nb = nanobind;
+using replica::ChangedRows;
 using replica::Message;
 using replica::Slot;
 using replica::Whole;
@@ -85,10 +87,34 @@ class PyTrainer {
   }
   void fill(const std::shared_ptr<Slot>& slot, std::uint64_t step, std::int64_t data,
             std::int64_t time_ns, bool persist, const std::vector<std::uintptr_t>& addresses) {
-    const auto sources = to_sources(addresses);
+    const auto sources = sources_of(addresses);
     news_.expect(step, data);
     const nb::gil_scoped_release release;
     trainer_.fill(slot, {step, data, time_ns, persist}, sources);
+  }
+  // The same of every piece in a save of rows, (0, 0) of tables; None: it has to be a whole one.
+  nb::object plan_rows(const std::vector<std::pair<std::size_t, ChangedRows*>>& given,
+                       bool persist) {
+    std::vector<replica::Trainer::Table> tables;
+    for (const auto& [piece, changed] : given) tables.push_back({piece, changed});
+    auto planned = [&] {
+      const nb::gil_scoped_release release;
+      return trainer_.plan_rows(tables, persist);
+    }();
+    raise_if_bad(planned.status());
+    if (!*planned) return nb::none();
+    nb::list places;
+    for (const auto& place : trainer_.rows_places()) {
+      places.append(nb::make_tuple(place.begin, place.end));
+    }
+    return places;
+  }
+  void fill_rows(const std::shared_ptr<Slot>& slot, std::uint64_t step, std::int64_t data,
+                 std::int64_t time_ns, bool persist, const std::vector<std::uintptr_t>& addresses) {
+    const auto sources = sources_of(addresses);
+    news_.expect(step, data);
+    const nb::gil_scoped_release release;
+    trainer_.fill_rows(slot, {step, data, time_ns, persist}, sources);
   }
   nb::list news() {
     nb::list news;
@@ -102,6 +128,11 @@ class PyTrainer {
   replica::Trainer& trainer() { return trainer_; }
 
  private:
+  static std::vector<replica::Source> sources_of(const std::vector<std::uintptr_t>& addresses) {
+    std::vector<replica::Source> sources;
+    for (const std::byte* at : to_sources(addresses)) sources.push_back({.at = at});
+    return sources;
+  }
   replica::LinkOptions with_news(replica::LinkOptions options) {
     options.on_news = [this](const Message& message) { news_.take(message); };
     return options;
@@ -114,6 +145,26 @@ class PyTrainer {
 }  // namespace
 
 void add_trainer(nb::module_& module) {
+  module.def("memory_room", &replica::memory_room, nb::arg("folder"));
+  nb::class_<ChangedRows>(module, "ChangedRows")
+      .def(nb::init<std::uint64_t>(), nb::arg("rows"))
+      // So many of them lie at this address, of so many bytes each.
+      .def(
+          "mark",
+          [](ChangedRows& self, std::uintptr_t address, std::size_t count, std::size_t bytes) {
+            if (bytes == sizeof(std::int64_t)) {
+              self.mark(std::span(reinterpret_cast<const std::int64_t*>(address), count));
+            } else if (bytes == sizeof(std::int32_t)) {
+              self.mark(std::span(reinterpret_cast<const std::int32_t*>(address), count));
+            } else {
+              throw nb::value_error("row numbers are of 4 or 8 bytes");
+            }
+          },
+          nb::arg("address"), nb::arg("count"), nb::arg("bytes"),
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("mark_all", &ChangedRows::mark_all)
+      .def("sealed", &ChangedRows::sealed, nb::arg("persist"))
+      .def("count", [](const ChangedRows& self) { return self.due(true).size(); });
   nb::class_<PyTrainer>(module, "Trainer")
       .def(
           "__init__",
@@ -153,9 +204,20 @@ void add_trainer(nb::module_& module) {
           },
           nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
       .def("begin", [](PyTrainer& self) { return self.trainer().begin(); })
+      .def("plan_rows", &PyTrainer::plan_rows, nb::arg("tables"), nb::arg("persist"))
+      .def(
+          "wait_for_rows_slot",
+          [](PyTrainer& self, double wait_s) {
+            return self.trainer().wait_for_rows_slot(to_ns(wait_s));
+          },
+          nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
+      .def("begin_rows", [](PyTrainer& self) { return self.trainer().begin_rows(); })
+      .def("fill_rows", &PyTrainer::fill_rows, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
+           nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
       .def("fill", &PyTrainer::fill, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
            nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
       .def("refusal", [](PyTrainer& self) { return self.trainer().refusal(); })
+      .def("thin", [](PyTrainer& self) { self.trainer().thin(); })
       .def("bye", [](PyTrainer& self) { self.trainer().bye(); })
       .def("news", &PyTrainer::news)
       .def(

@@ -1,5 +1,7 @@
 #include "checkpoint/copy.h"
 
+#include <fmt/format.h>
+
 #include "checkpoint/chunks.h"
 #include "checkpoint/look.h"
 
@@ -54,6 +56,12 @@ Result<Copied> copy_checkpoint(FileSystem& files, const std::string& from, FileS
                                const std::string& folder, const Progress& progress) {
   auto manifest = read_manifest(files, from);
   if (!manifest.ok()) return manifest.status();
+  if (!manifest->base.empty()) {
+    // Its base would get another name there.
+    return Status::invalid(fmt::format(
+        "{}: only what changed since {}; write it as a whole one with `headway ckpt restore-to`",
+        from, manifest->base));
+  }
   if (Status status = check_files(files, from, *manifest); !status.ok()) return status;
   Copied copied;
   copied.bytes = total_bytes(*manifest);

@@ -136,6 +136,7 @@ Result<Manifest> CheckpointFolder::read_sized(const CheckpointName& name) const 
   auto manifest = read(name);
   if (!manifest.ok()) return manifest;
   if (Status status = check_files(files_, path_of(name), *manifest); !status.ok()) return status;
+  if (Status status = check_bases(files_, path_of(name), *manifest); !status.ok()) return status;
   return manifest;
 }
 

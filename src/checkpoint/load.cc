@@ -37,6 +37,14 @@ Result<SafetensorsHeader> read_header(ChunkReader& reader, const ManifestFile& e
   return parse_safetensors(head, entry.bytes, path);
 }
 
+// Sorted by name.
+const TensorInfo* find(const std::vector<TensorInfo>& tensors, std::string_view name) {
+  const auto it = std::lower_bound(
+      tensors.begin(), tensors.end(), name,
+      [](const TensorInfo& info, std::string_view wanted) { return info.name < wanted; });
+  return it != tensors.end() && it->name == name ? &*it : nullptr;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<CheckpointReader>> CheckpointReader::open(base::FileSystem& files,
@@ -48,7 +56,45 @@ Result<std::unique_ptr<CheckpointReader>> CheckpointReader::open(base::FileSyste
   std::unique_ptr<CheckpointReader> reader(new CheckpointReader(files, path));
   reader->manifest_ = std::move(*manifest);
   if (Status status = reader->load_headers(verify); !status.ok()) return status;
+  if (Status status = reader->load_base(verify); !status.ok()) return status;
   return reader;
+}
+
+Status CheckpointReader::load_base(bool verify) {
+  for (const ManifestFile& file : manifest_.files) all_.push_back({file.name, file.rank});
+  if (manifest_.base.empty()) return {};
+  auto path = base_path(path_, manifest_);
+  if (!path.ok()) return path.status();
+  auto base = open(files_, *path, verify);
+  if (!base.ok()) return base.status();
+  base_ = std::move(*base);
+  for (const auto& [name, overlay] : overlays_) {
+    const TensorInfo* table = base_->find(name);
+    const std::string place = path_ + "/" + manifest_.files[overlay.file].name;
+    if (table == nullptr) {
+      return Status::corrupt(
+          fmt::format("{}: rows of {}, which {} does not have", place, name, base_->path()));
+    }
+    if (Status status = check_overlay(overlay, *table, place); !status.ok()) return status;
+  }
+  for (File file : base_->all_) {
+    if (file.name.find('/') == std::string::npos) file.name = manifest_.base + "/" + file.name;
+    all_.push_back(std::move(file));
+  }
+  stored_ = std::move(tensors_);
+  tensors_.clear();
+  for (TensorInfo info : base_->tensors_) {
+    for (TensorPiece& piece : info.pieces) piece.file += manifest_.files.size();
+    tensors_.push_back(std::move(info));
+  }
+  // Where both have it the newer counts.
+  std::erase_if(tensors_, [this](const TensorInfo& info) {
+    return checkpoint::find(stored_, info.name) != nullptr;
+  });
+  tensors_.insert(tensors_.end(), stored_.begin(), stored_.end());
+  std::sort(tensors_.begin(), tensors_.end(),
+            [](const TensorInfo& a, const TensorInfo& b) { return a.name < b.name; });
+  return {};
 }
 
 Status CheckpointReader::load_headers(bool verify) {
@@ -56,7 +102,8 @@ Status CheckpointReader::load_headers(bool verify) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
     const ManifestFile& entry = manifest_.files[i];
-    if (!entry.name.ends_with(kSuffix)) continue;
+    const bool is_delta = !manifest_.base.empty();
+    if (!entry.name.ends_with(is_delta ? delta_suffix : kSuffix)) continue;
     auto file = ChunkReader::open(files_, path_, entry, {.verify = verify});
     if (!file.ok()) return file.status();
     auto header = read_header(**file, entry, path_ + "/" + entry.name);
@@ -65,6 +112,15 @@ Status CheckpointReader::load_headers(bool verify) {
     if (bytes > headers_bytes_max) {
       return Status::corrupt(
           fmt::format("{}: headers of more than {} bytes", path_, headers_bytes_max));
+    }
+    if (is_delta) {
+      auto sorted = sort_delta(header->pieces, path_ + "/" + entry.name);
+      if (!sorted.ok()) return sorted.status();
+      header->pieces = std::move(sorted->whole);
+      for (TableRows& rows : sorted->tables) {
+        const std::string table = rows.name;
+        overlays_.emplace(table, Overlay{std::move(rows), i});
+      }
     }
     headers.push_back({i, entry.name, std::move(*header)});
   }
@@ -75,10 +131,7 @@ Status CheckpointReader::load_headers(bool verify) {
 }
 
 const TensorInfo* CheckpointReader::find(std::string_view name) const {
-  const auto it = std::lower_bound(
-      tensors_.begin(), tensors_.end(), name,
-      [](const TensorInfo& info, std::string_view wanted) { return info.name < wanted; });
-  return it != tensors_.end() && it->name == name ? &*it : nullptr;
+  return checkpoint::find(tensors_, name);
 }
 
 Status CheckpointReader::read(const std::string& name, const Box& box,
@@ -90,7 +143,7 @@ Status CheckpointReader::plan(const Want& want, std::vector<Job>& jobs) const {
   const auto bad = [&](const std::string& what) {
     return Status::invalid(fmt::format("{}: tensor {}: {}", path_, want.name, what));
   };
-  const TensorInfo* info = find(want.name);
+  const TensorInfo* info = checkpoint::find(base_ ? stored_ : tensors_, want.name);
   if (info == nullptr) return bad("there is no such tensor");
   if (want.box.offsets.size() != info->shape.size() ||
       want.box.shape.size() != info->shape.size()) {
@@ -173,6 +226,34 @@ Status CheckpointReader::run(const std::vector<Job>& jobs, const Group& group,
 
 Status CheckpointReader::read_all(const std::vector<Want>& wants,
                                   const ReadOptions& options) const {
+  if (!base_) return read_stored(wants, options);
+  std::vector<Want> here, there;
+  for (const Want& want : wants) {
+    const bool newer = checkpoint::find(stored_, want.name) != nullptr;
+    (newer ? here : there).push_back(want);
+  }
+  if (Status status = base_->read_all(there, options); !status.ok()) return status;
+  for (const Want& want : there) {
+    if (Status status = put_overlays(want, options); !status.ok()) return status;
+  }
+  return read_stored(here, options);
+}
+
+Status CheckpointReader::put_overlays(const Want& want, const ReadOptions& options) const {
+  const auto [begin, end] = overlays_.equal_range(want.name);
+  for (auto it = begin; it != end; ++it) {
+    const ManifestFile& entry = manifest_.files[it->second.file];
+    auto file = ChunkReader::open(files_, path_, entry, {options.verify, options.direct});
+    if (!file.ok()) return file.status();
+    Status status = put_rows(**file, it->second, *find(want.name), want.box, want.into,
+                             path_ + "/" + entry.name);
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status CheckpointReader::read_stored(const std::vector<Want>& wants,
+                                     const ReadOptions& options) const {
   std::vector<Job> jobs;
   for (const Want& want : wants) {
     if (Status status = plan(want, jobs); !status.ok()) return status;

@@ -1,5 +1,6 @@
 // A checkpoint to read from: whole tensors and any part of them, whoever saved which piece. Saved
-// by n ranks, each of m asks for its own parts; what is read is compared with the checksums.
+// by n ranks, each of m asks for its own parts; what is read is compared with the checksums. A
+// delta (delta.h) is read with the base that it names, and that one's.
 //
 //   auto reader = CheckpointReader::open(files, "/ckpt/step-00000100-000007");
 //   reader->read_all({{"emb.weight", Box{{0, 0}, {1000, 64}}, memory}});
@@ -8,6 +9,7 @@
 // bears it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +19,7 @@
 #include "base/file_system.h"
 #include "base/status.h"
 #include "checkpoint/manifest.h"
+#include "checkpoint/overlay.h"
 #include "checkpoint/reshard.h"
 #include "checkpoint/table.h"
 
@@ -49,6 +52,13 @@ class CheckpointReader {
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] const std::vector<TensorInfo>& tensors() const { return tensors_; }  // by name
   [[nodiscard]] const TensorInfo* find(std::string_view name) const;
+  // That a piece of a tensor is in; the name of a base's file has the base's before it.
+  struct File {
+    std::string name;
+    std::uint32_t rank = 0;
+  };
+  [[nodiscard]] const File& file_of(const TensorPiece& piece) const { return all_[piece.file]; }
+  [[nodiscard]] const CheckpointReader* base() const { return base_.get(); }
 
   base::Status read(const std::string& name, const Box& box, std::span<std::byte> into) const;
   // All of them, in the order of files and offsets, by large reads. After an error the memory may
@@ -70,6 +80,9 @@ class CheckpointReader {
   CheckpointReader(base::FileSystem& files, std::string path)
       : files_(files), path_(std::move(path)) {}
   base::Status load_headers(bool verify);
+  base::Status load_base(bool verify);
+  base::Status read_stored(const std::vector<Want>& wants, const ReadOptions& options) const;
+  base::Status put_overlays(const Want& want, const ReadOptions& options) const;
   base::Status plan(const Want& want, std::vector<Job>& jobs) const;
   [[nodiscard]] std::vector<Group> group(const std::vector<Job>& jobs) const;
   base::Status run(const std::vector<Job>& jobs, const Group& group,
@@ -79,6 +92,11 @@ class CheckpointReader {
   const std::string path_;
   Manifest manifest_;
   std::vector<TensorInfo> tensors_;
+  std::vector<File> all_;  // its files, then its base's
+  // Of a delta: what it is one of, what of `tensors_` is in its own files, and rows of the others.
+  std::unique_ptr<CheckpointReader> base_;
+  std::vector<TensorInfo> stored_;
+  std::multimap<std::string, Overlay> overlays_;  // by the table's name
 };
 
 }  // namespace headway::checkpoint

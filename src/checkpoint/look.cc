@@ -32,6 +32,7 @@ Look look_at(FileSystem& files, const std::string& folder, const CheckpointName&
   look.manifest = std::move(*manifest);
   look.bytes = total_bytes(look.manifest);
   look.state = check_files(files, look.path, look.manifest);
+  if (look.state.ok()) look.state = check_bases(files, look.path, look.manifest);
   return look;
 }
 
@@ -126,6 +127,33 @@ Status check_files(FileSystem& files, const std::string& path, const Manifest& m
     if (first.ok()) first = std::move(status);
   });
   return listed.ok() ? first : listed;
+}
+
+Result<std::string> base_path(const std::string& path, const Manifest& manifest) {
+  const auto base = CheckpointName::parse(manifest.base);
+  const auto name = CheckpointName::parse(last_name_of(path));
+  // Numbers fall, so that a chain ends.
+  if (!base || !name || base->sequence >= name->sequence) {
+    return Status::corrupt(
+        fmt::format("{}: based on {}, which was not there before it", path, manifest.base));
+  }
+  return base::folder_of(path) + "/" + base->text();
+}
+
+Status check_bases(FileSystem& files, std::string path, Manifest manifest) {
+  while (!manifest.base.empty()) {
+    auto base = base_path(path, manifest);
+    if (!base.ok()) return base.status();
+    auto read = read_manifest(files, *base);
+    Status status = read.status();
+    if (status.ok()) status = check_files(files, *base, *read);
+    if (!status.ok()) {
+      return Status::corrupt(fmt::format("{}: its base: {}", path, status.message()));
+    }
+    path = std::move(*base);
+    manifest = std::move(*read);
+  }
+  return {};
 }
 
 Result<std::vector<Look>> look_at_all(FileSystem& files, const std::string& folder,

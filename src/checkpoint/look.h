@@ -23,6 +23,10 @@ base::Result<Manifest> read_manifest(base::FileSystem& files, const std::string&
 using BadFile = std::function<void(const ManifestFile* file, base::Status status)>;
 base::Status find_bad_files(base::FileSystem& files, const std::string& path,
                             const Manifest& manifest, const BadFile& bad);
+// Where the base of a delta at `path` lies: beside it, and committed before it.
+base::Result<std::string> base_path(const std::string& path, const Manifest& manifest);
+// That what a delta is based on is there too, to the beginning of the chain.
+base::Status check_bases(base::FileSystem& files, std::string path, Manifest manifest);
 // The first of them.
 base::Status check_files(base::FileSystem& files, const std::string& path,
                          const Manifest& manifest);

@@ -92,7 +92,9 @@ bool is_file_name(std::string_view name) {
 }
 
 std::string to_text(const Manifest& manifest) {
-  std::string text = fmt::format("{{\"format\":\"{}\",\n\"version\":{}", kFormat, manifest_version);
+  // Whoever knows nothing of bases must not take a delta for a whole one.
+  const int version = manifest.base.empty() ? 1 : 2;
+  std::string text = fmt::format("{{\"format\":\"{}\",\n\"version\":{}", kFormat, version);
   const auto line = [&](std::string_view key, const Json& value) {
     text +=
         fmt::format(",\n\"{}\":{}", key, value.dump(-1, ' ', true, Json::error_handler_t::replace));
@@ -103,6 +105,7 @@ std::string to_text(const Manifest& manifest) {
   line("job", manifest.job);
   line("attempt", manifest.attempt);
   line("time_ns", manifest.time_ns);
+  if (!manifest.base.empty()) line("base", manifest.base);
   text += ",\n\"files\":[";
   for (const ManifestFile& file : manifest.files) {
     const Json json = {{"name", file.name},
@@ -147,6 +150,8 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& path) 
   if (!json.contains("job") || !json["job"].is_string()) return bad("job");
   manifest.job = json["job"].get<std::string>();
   if (manifest.job.size() > kTextBytesMax) return bad("job");
+  manifest.base = text_of(json, "base");
+  if (json.contains("base") && !is_file_name(manifest.base)) return bad("base");
   if (!json.contains("files") || !json["files"].is_array() ||
       json["files"].size() > manifest_files_max) {
     return bad("files");

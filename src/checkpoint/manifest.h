@@ -11,7 +11,7 @@
 
 namespace headway::checkpoint {
 
-inline constexpr int manifest_version = 1;
+inline constexpr int manifest_version = 2;  // that a reader understands
 inline constexpr std::string_view manifest_name = "MANIFEST.json";
 inline constexpr std::uint64_t manifest_bytes_max = 256 << 20;
 inline constexpr std::size_t manifest_files_max = 1'000'000;
@@ -35,6 +35,8 @@ struct Manifest {
   std::string job;
   std::uint64_t attempt = 0;
   std::int64_t time_ns = 0;  // real time, when the step was reached
+  // Not empty: only what changed since the checkpoint of that name, in the same folder (delta.h).
+  std::string base{};
   std::vector<ManifestFile> files;
 };
 

@@ -52,6 +52,19 @@ TEST(Manifest, NoByteCanChangeAndNoneCanBeMissing) {
   }
 }
 
+TEST(Manifest, ADeltaIsOfAVersionThatOlderReadersRefuse) {
+  Manifest delta = example();
+  delta.base = "step-00000090-000006";
+  const std::string text = to_text(delta);
+  EXPECT_NE(text.find("\"version\":2"), std::string::npos);
+  const auto parsed = parse_manifest(text, "m");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().message();
+  EXPECT_EQ(parsed.value().base, delta.base);
+  for (const std::string to : {"\"../other\"", "\"\"", "7"}) {
+    EXPECT_FALSE(parse_manifest(sealed(text, "\"step-00000090-000006\"", to), "m").ok()) << to;
+  }
+}
+
 TEST(Manifest, WhatMakesNoSenseIsRefused) {
   const std::string good = to_text(example());
   for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
@@ -79,7 +92,7 @@ TEST(Manifest, WhatMakesNoSenseIsRefused) {
     EXPECT_TRUE(parsed.status().message().starts_with("the/path: ")) << parsed.status().message();
   }
   EXPECT_TRUE(parse_manifest(sealed(good, "\"step\":100", "\"step\":101"), "m").ok());
-  const auto newer = parse_manifest(sealed(good, "\"version\":1", "\"version\":2"), "m");
+  const auto newer = parse_manifest(sealed(good, "\"version\":1", "\"version\":3"), "m");
   EXPECT_EQ(newer.status().code(), base::Code::unsupported);
 }
 

@@ -1,5 +1,8 @@
 #include "checkpoint/prune.h"
 
+#include <algorithm>
+#include <map>
+
 #include "base/check.h"
 
 namespace headway::checkpoint {
@@ -56,16 +59,31 @@ Result<PrunePlan> plan_prune(FileSystem& files, const std::string& folder,
   auto looks = look_at_all(files, folder, deep);
   if (!looks.ok()) return looks.status();
   std::vector<Candidate> candidates;
-  for (const Look& look : *looks) candidates.push_back(candidate_of(look));
+  std::map<std::string, std::size_t> index;
+  for (const Look& look : *looks) {
+    index[look.name.text()] = candidates.size();
+    candidates.push_back(candidate_of(look));
+  }
+  for (std::size_t i = 0; i < looks->size(); ++i) {
+    const auto base = index.find((*looks)[i].manifest.base);
+    if (base != index.end()) candidates[i].base = base->second;
+  }
   return PrunePlan{std::move(*looks), decide_fates(policy, candidates)};
 }
 
 Status execute_prune(FileSystem& files, const std::string& folder, const PrunePlan& plan) {
   HW_CHECK(plan.looks.size() == plan.fates.size());
   if (Status status = mend_latest(files, folder, plan); !status.ok()) return status;
-  for (std::size_t i = plan.looks.size(); i-- > 0;) {
-    if (!is_removed(plan.fates[i])) continue;
-    if (Status status = remove_checkpoint(files, plan.looks[i].path); !status.ok()) return status;
+  std::vector<const Look*> going;
+  for (std::size_t i = 0; i < plan.looks.size(); ++i) {
+    if (is_removed(plan.fates[i])) going.push_back(&plan.looks[i]);
+  }
+  // Nothing may lose its base before it goes itself.
+  const auto rest = std::stable_partition(
+      going.begin(), going.end(), [](const Look* look) { return !look->manifest.base.empty(); });
+  std::reverse(rest, going.end());
+  for (const Look* look : going) {
+    if (Status status = remove_checkpoint(files, look->path); !status.ok()) return status;
   }
   return files.sync_folder(folder);
 }

@@ -25,6 +25,8 @@ std::string_view name_of(Fate fate) {
       return "every";
     case Fate::anchor:
       return "anchor";
+    case Fate::base:
+      return "base";
     case Fate::left:
       return "left";
     case Fate::goes:
@@ -70,6 +72,13 @@ std::vector<Fate> decide_fates(const RetentionPolicy& policy,
   }
   for (const auto& [stretch, i] : firsts) {
     if (fates[i] == Fate::goes) fates[i] = Fate::every;
+  }
+  // Bases come behind what is based on them.
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const std::size_t base = candidates[i].base;
+    if (base < fates.size() && !is_removed(fates[i]) && is_removed(fates[base])) {
+      fates[base] = Fate::base;
+    }
   }
   return fates;
 }

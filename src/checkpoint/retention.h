@@ -28,6 +28,8 @@ struct Candidate {
   } state = State::good;
   bool anchor = false;
   bool is_link = false;
+  std::size_t base = none;  // the index of the one that it cannot be read without
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
 };
 
 enum class Fate : std::uint8_t {
@@ -35,6 +37,7 @@ enum class Fate : std::uint8_t {
   last,
   every,
   anchor,
+  base,        // one that stays is read with it
   left,        // damaged, unreadable or a link: not ours to remove
   goes,        // by the policy
   goes_broken  // damaged or waste

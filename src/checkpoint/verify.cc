@@ -27,7 +27,7 @@ void add(VerifyReport& report, Damage damage) {
 
 // Errors of the disk in one chunk are damage of that chunk: the others may be fine.
 void read_chunks(ChunkReader& reader, const ManifestFile& entry, const std::string& path,
-                 const Progress& progress, VerifyReport& report) {
+                 const std::string& name, const Progress& progress, VerifyReport& report) {
   for (std::size_t chunk = 0; chunk < entry.crc32c.size(); ++chunk) {
     const std::uint64_t begin = chunk * entry.chunk_bytes;
     const std::uint64_t end = std::min(entry.bytes, begin + entry.chunk_bytes);
@@ -36,29 +36,30 @@ void read_chunks(ChunkReader& reader, const ManifestFile& entry, const std::stri
       const std::string text = content.status().code() == Code::corrupt
                                    ? damage_text(path, entry, chunk)
                                    : content.status().message();
-      add(report, {entry.name, text, chunk, begin, end});
+      add(report, {name, text, chunk, begin, end});
     }
     report.bytes += end - begin;
     if (progress) progress(end - begin);
   }
 }
 
-}  // namespace
-
-Result<VerifyReport> verify_checkpoint(FileSystem& files, const std::string& path,
-                                       const Progress& progress) {
-  VerifyReport report;
+// All files of one checkpoint. `prefix`: before their names, where it is another one's base. The
+// base that it names itself, if it can be told.
+Result<std::string> verify_files(FileSystem& files, const std::string& path,
+                                 const std::string& prefix, const Progress& progress,
+                                 VerifyReport& report) {
   auto manifest = read_manifest(files, path);
   if (!manifest.ok()) {
-    if (manifest.status().code() != Code::corrupt) return manifest.status();
-    add(report, {std::string(manifest_name), manifest.status().message(), {}, {}, {}});
-    return report;
+    // A delta without its base is damaged; anything else that is not there was never one.
+    if (prefix.empty() && manifest.status().code() != Code::corrupt) return manifest.status();
+    add(report, {prefix + std::string(manifest_name), manifest.status().message(), {}, {}, {}});
+    return std::string();
   }
   std::set<const ManifestFile*> bad;
   Status listed =
       find_bad_files(files, path, *manifest, [&](const ManifestFile* file, Status status) {
         bad.insert(file);
-        add(report, {file != nullptr ? file->name : std::string(manifest_name),
+        add(report, {prefix + (file != nullptr ? file->name : std::string(manifest_name)),
                      status.message(),
                      {},
                      {},
@@ -73,11 +74,28 @@ Result<VerifyReport> verify_checkpoint(FileSystem& files, const std::string& pat
     }
     auto reader = ChunkReader::open(files, path, entry, {.verify = true, .direct = true});
     if (reader.ok()) {
-      read_chunks(**reader, entry, path + "/" + entry.name, progress, report);
+      read_chunks(**reader, entry, path + "/" + entry.name, prefix + entry.name, progress, report);
     } else {
-      add(report, {entry.name, reader.status().message(), {}, {}, {}});
+      add(report, {prefix + entry.name, reader.status().message(), {}, {}, {}});
     }
   }
+  if (manifest->base.empty()) return std::string();
+  auto base = base_path(path, *manifest);
+  if (base.ok()) return base;
+  add(report, {prefix + std::string(manifest_name), base.status().message(), {}, {}, {}});
+  return std::string();
+}
+
+}  // namespace
+
+Result<VerifyReport> verify_checkpoint(FileSystem& files, const std::string& path,
+                                       const Progress& progress) {
+  VerifyReport report;
+  auto base = verify_files(files, path, "", progress, report);
+  while (base.ok() && !base->empty()) {
+    base = verify_files(files, *base, last_name_of(*base) + "/", progress, report);
+  }
+  if (!base.ok()) return base.status();
   if (!report.good()) return report;
   auto reader = CheckpointReader::open(files, path, false);
   if (reader.ok()) {

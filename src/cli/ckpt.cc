@@ -101,6 +101,7 @@ Json to_json(const Look& look) {
   json["job"] = look.manifest.job;
   json["attempt"] = look.manifest.attempt;
   json["time_ns"] = look.manifest.time_ns;
+  if (!look.manifest.base.empty()) json["base"] = look.manifest.base;
   return json;
 }
 

@@ -51,6 +51,9 @@ void add_row(Page& page, const Look& look, const Columns& at, bool newest, std::
     const std::string note = checkpoint::anchor_note(base::real_file_system(), look.path);
     if (!note.empty()) line.add(": " + clean(note, style), Ink::dim);
   }
+  if (!look.manifest.base.empty()) {
+    line.add(fmt::format(" {} a delta", page.dot()), Ink::dim);
+  }
   if (look.is_link) line.add(fmt::format(" {} a link", page.dot()), Ink::dim);
   page.add(line);
   if (look.state.ok()) return;

@@ -61,6 +61,8 @@ std::string why(Fate fate, const Look& look, const Options& options) {
       return fmt::format("first of its {}", options.every);
     case Fate::anchor:
       return "anchor";
+    case Fate::base:
+      return "a newer one is read with it";
     case Fate::left:
       if (look.is_link) return "a link";
       return std::string(state_word(look)) +

@@ -83,7 +83,7 @@ std::string to_text(const CheckpointReader& reader, const TensorInfo& info, cons
   }
   for (std::size_t i = 0; i < shown; ++i) {
     const TensorPiece& piece = info.pieces[i];
-    const auto& file = reader.manifest().files[piece.file];
+    const auto& file = reader.file_of(piece);
     const auto bytes = checkpoint::bytes_of_shape(info.dtype, piece.box.shape).value_or(0);
     page.add_whole(Line()
                        .add("    ")
@@ -111,7 +111,7 @@ Json to_json(const CheckpointReader& reader, const TensorInfo& info, const Stati
   json["mean"] = known ? Json(s.mean()) : Json();
   json["pieces"] = Json::array();
   for (const TensorPiece& piece : info.pieces) {
-    const auto& file = reader.manifest().files[piece.file];
+    const auto& file = reader.file_of(piece);
     json["pieces"].push_back({{"offsets", piece.box.offsets},
                               {"shape", piece.box.shape},
                               {"rank", file.rank},

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "replica/apply.h"
+
 namespace headway::replica {
 namespace {
 
@@ -12,7 +14,7 @@ std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks, bo
   std::map<Key, Choice> choices;
   for (const auto& [rank, slots] : held) {
     for (const Held& one : slots) {
-      if (pinned_only && !one.pinned) continue;
+      if (one.facts.since != 0 || one.applying || (pinned_only && !one.pinned)) continue;
       const Key key{one.facts.attempt, one.facts.step};
       Choice& choice = choices[key];
       choice.attempt = key.first;
@@ -38,6 +40,45 @@ std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks) 
   return std::move(choices.rbegin()->second);
 }
 
+std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
+                                    bool also_of_pinned) {
+  std::map<Key, RowsChoice> choices;
+  for (const auto& [rank, slots] : held) {
+    for (const Held& rows : slots) {
+      const auto image = std::find_if(slots.begin(), slots.end(), [&](const Held& other) {
+        return (!other.pinned || also_of_pinned) &&
+               come_next(other.facts, other.applying, rows.facts);
+      });
+      if (image == slots.end()) continue;
+      const Key key{rows.facts.attempt, rows.facts.step};
+      RowsChoice& choice = choices[key];
+      choice.rows.attempt = key.first;
+      choice.rows.step = key.second;
+      choice.rows.slots[rank] = rows.slot;
+      choice.images[rank] = image->slot;
+      choice.facts[rank] = rows.facts;
+      choice.pinned = choice.pinned || rows.pinned;
+    }
+  }
+  std::erase_if(choices, [&](const auto& entry) { return entry.second.images.size() != ranks; });
+  if (choices.empty()) return std::nullopt;
+  return std::move(choices.begin()->second);
+}
+
+std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64_t newest) {
+  std::vector<std::shared_ptr<Slot>> lost;
+  for (const auto& [rank, slots] : held) {
+    for (const Held& rows : slots) {
+      if (rows.facts.since == 0) continue;
+      const bool passed = std::any_of(slots.begin(), slots.end(), [&](const Held& other) {
+        return other.facts.since == 0 && other.facts.sequence > rows.facts.sequence;
+      });
+      if (rows.facts.attempt < newest || passed) lost.push_back(rows.slot);
+    }
+  }
+  return lost;
+}
+
 std::vector<std::shared_ptr<Slot>> lost_causes(const HeldByRank& held, std::uint32_t ranks,
                                                std::uint64_t newest) {
   const auto whole = whole_ones(held, ranks, false);
@@ -57,7 +98,7 @@ std::vector<std::shared_ptr<Slot>> lost_causes(const HeldByRank& held, std::uint
   for (const auto& [rank, slots] : held) {
     for (const Held& one : slots) {
       const Key key{one.facts.attempt, one.facts.step};
-      if (!one.pinned || whole.contains(key)) continue;
+      if (!one.pinned || one.facts.since != 0 || whole.contains(key)) continue;
       if (key.first < newest || passed(key)) lost.push_back(one.slot);
     }
   }

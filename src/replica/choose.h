@@ -12,11 +12,12 @@
 
 namespace headway::replica {
 
-// One slot that is sealed or pinned.
+// One slot that is sealed or pinned, or to which rows are applied.
 struct Held {
   std::shared_ptr<Slot> slot;  // not looked into here
   bool pinned = false;
   SlotFacts facts;
+  bool applying = false;  // then the facts are those of before
 };
 using HeldByRank = std::map<std::uint32_t, std::vector<Held>>;
 
@@ -30,6 +31,21 @@ struct Choice {
 [[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks);
 // The newest that they all have, pinned or not.
 [[nodiscard]] std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks);
+
+// The oldest rows that all have, and whose images are there; pinned images have to wait, unless the
+// question is only whether there are such rows.
+struct RowsChoice {
+  Choice rows;
+  std::map<std::uint32_t, std::shared_ptr<Slot>> images;  // by rank
+  std::map<std::uint32_t, SlotFacts> facts;               // of the rows
+  bool pinned = false;                                    // they are to get to the disk
+};
+[[nodiscard]] std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
+                                                  bool also_of_pinned = false);
+// Where next_rows() finds none: rows that nobody will ever have a use for. Their attempt is over
+// (`newest` runs), or their rank has a newer image.
+[[nodiscard]] std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held,
+                                                           std::uint64_t newest);
 
 // Pinned ones that will never be whole: another rank is beyond that step and does not have it, or
 // the attempt is over (`newest` runs).

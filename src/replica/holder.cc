@@ -109,6 +109,7 @@ Status Holder::run(int stop) {
     }
     if (fds[2].revents != 0) serve_new();
     consider();
+    tell_waiting();
     const std::int64_t alone_ns = has_clients() ? 0 : now_ns() - alone_since_ns_;
     const bool orphaned = options_.orphan_ns >= 0 && alone_ns > options_.orphan_ns;
     const bool all_ended = options_.linger_ns >= 0 && all_done();
@@ -188,6 +189,9 @@ bool Holder::serve(int client) {
     return false;
   }
   if (message.say == Say::reserve) on_reserve(rank, message);
+  if (message.say == Say::thin && rank.hello.keep_last > 0) {
+    disk_.add([this, told = rank.hello] { thin_out(told); });
+  }
   if (message.say == Say::bye) rank.done = true;
   return true;
 }
@@ -210,7 +214,7 @@ void Holder::on_hello(UniqueFd& client, const Message& message) {
   rank.client = std::move(client);
   rank.hello = message;
   rank.done = false;
-  tell_slots(rank);
+  rank.untold = true;
 }
 
 // As long as somebody trains, nobody else saves there or removes anything. Of several machines the
@@ -239,35 +243,57 @@ void Holder::unlock_folder() {
 void Holder::on_reserve(Rank& rank, const Message& message) {
   rank.bytes = message.bytes;
   rank.count = message.count;
+  rank.rows_bytes = message.rows_bytes;
+  rank.rows_count = message.rows_count;
+  meet(rank);
+}
+
+// What was asked for last, whatever was asked for before.
+void Holder::meet(Rank& rank) {
   if (rank.allocating) return;
-  rank.slots.drop_smaller(rank.bytes, false);
-  const std::uint32_t there = rank.slots.usable(rank.bytes);
-  if (there >= rank.count) {
-    tell_slots(rank);
+  const RankSlots::Sizes sizes{rank.bytes, rank.rows_bytes};
+  rank.slots.drop_unfit(sizes, false);
+  const RankSlots::Usable there = rank.slots.usable(sizes);
+  const RankSlots::Usable missing{rank.count - std::min(rank.count, there.images),
+                                  rank.rows_count - std::min(rank.rows_count, there.rows)};
+  if (missing.images == 0 && missing.rows == 0) {
+    if (!rank.untold) tell_slots(rank);
   } else {
-    allocate(rank, rank.count - there);
+    allocate(rank, missing);
   }
 }
 
-void Holder::allocate(Rank& rank, std::uint32_t missing) {
+void Holder::allocate(Rank& rank, const RankSlots::Usable& missing) {
   const std::uint64_t room = memory_room(options_.folder);
-  if (rank.bytes > room / missing) {
+  const double needed = static_cast<double>(missing.images) * static_cast<double>(rank.bytes) +
+                        static_cast<double>(missing.rows) * static_cast<double>(rank.rows_bytes);
+  if (needed > static_cast<double>(room)) {
+    const std::string rows =
+        missing.rows == 0 ? "" : fmt::format(" and {} x {}", missing.rows, gib(rank.rows_bytes));
     Message refusal{.say = Say::failed};
     refusal.text = fmt::format(
-        "the replica of rank {} needs {} x {} of memory and {} may be taken: save with "
+        "the replica of rank {} needs {} x {}{} of memory and {} may be taken: save with "
         "staging=\"stream\", or give the job more memory",
-        rank.hello.rank, missing, gib(rank.bytes), gib(room));
+        rank.hello.rank, missing.images, gib(rank.bytes), rows, gib(room));
     (void)send_packet(rank.client.get(), refusal);
     return;
   }
   rank.allocating = true;
-  memory_.add([this, &rank, paths = rank.slots.new_paths(missing), bytes = rank.bytes] {
-    auto slots = allocate_slots(paths, bytes, [this] { return !give_up_; });
+  std::vector<NewSlot> wanted;
+  for (const std::string& path : rank.slots.new_paths(missing.images)) {
+    wanted.push_back({path, rank.bytes});
+  }
+  for (const std::string& path : rank.slots.new_paths(missing.rows)) {
+    wanted.push_back({path, rank.rows_bytes});
+  }
+  memory_.add([this, &rank, wanted] {
+    auto slots = allocate_slots(wanted, [this] { return !give_up_; });
     post([this, &rank, slots = std::move(slots)]() mutable {
       rank.allocating = false;
       if (slots.ok()) {
         rank.slots.add(std::move(*slots));
-        tell_slots(rank);
+        if (!rank.untold) tell_slots(rank);
+        meet(rank);
       } else {
         options_.note(slots.status().message());
         Message refusal{.say = Say::failed};
@@ -295,6 +321,8 @@ HeldByRank Holder::held() const {
     for (const auto& slot : rank->slots.all()) {
       if (const auto facts = slot->facts()) {
         held[number].push_back({slot, slot->state() == SlotState::pinned, *facts});
+      } else if (const auto before = slot->facts_before()) {
+        held[number].push_back({slot, false, *before, true});
       }
     }
   }
@@ -312,9 +340,11 @@ void Holder::consider() {
   if (writing_ || ranks_here() == 0) return;
   const HeldByRank now = held();
   if (const auto choice = next_to_persist(now, ranks_here())) return start(*choice);
+  if (const auto choice = next_rows(now, ranks_here())) return start_rows(*choice);
   std::uint64_t newest = 0;
   for (const auto& [number, rank] : ranks_) newest = std::max(newest, rank->hello.attempt);
   for (const auto& slot : lost_causes(now, ranks_here(), newest)) slot->unpin();
+  for (const auto& slot : lost_rows(now, newest)) slot->clear();
 }
 
 void Holder::write_newest() {
@@ -330,22 +360,35 @@ void Holder::write_newest() {
 void Holder::start(const Choice& choice) {
   writing_ = choice;
   (void)::futimens(lock_.get(), nullptr);  // in use: memory that is written to does not show it
-  std::vector<std::shared_ptr<Slot>> slots;
-  const Message* hello = nullptr;
-  for (const auto& [number, slot] : choice.slots) {
-    slots.push_back(slot);
-    if (hello == nullptr && !ranks_[number]->hello.folder.empty()) hello = &ranks_[number]->hello;
-  }
-  disk_.add([this, choice, slots, told = *hello] {
+  disk_.add([this, choice, told = told_by(choice)] {
     const std::int64_t begin_ns = now_ns();
     checkpoint::CheckpointFolder folder(base::real_file_system(), told.folder);
-    auto written = persist(folder, told.job, slots, [this] { return !give_up_; });
+    std::vector<std::shared_ptr<Slot>> slots;
+    std::map<std::uint32_t, SlotFacts> facts;
+    std::uint64_t bytes = 0;
+    for (const auto& [number, slot] : choice.slots) {
+      slots.push_back(slot);
+      if (const auto sealed = slot->facts()) {
+        facts[number] = *sealed;
+        bytes += sealed->own.bytes();
+      }
+    }
+    auto written = persist(folder, told.job, slots, "", [this] { return !give_up_; });
+    if (written.ok()) chain_.begin(told.folder, written->text(), facts, bytes);
     const std::int64_t took_ns = now_ns() - begin_ns;
     if (written.ok() && told.keep_last > 0) thin_out(told);
     Result<std::string> name =
         written.ok() ? Result<std::string>(written->text()) : Result<std::string>(written.status());
     post([this, choice, name, took_ns] { finished(choice, name, took_ns); });
   });
+}
+
+Message Holder::told_by(const Choice& choice) const {
+  for (const auto& [number, slot] : choice.slots) {
+    const Message& hello = ranks_.at(number)->hello;
+    if (!hello.folder.empty()) return hello;
+  }
+  return {};
 }
 
 // What cannot be removed is no reason to stop training.
@@ -360,6 +403,15 @@ void Holder::thin_out(const Message& told) const {
 
 void Holder::finished(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {
   writing_.reset();
+  for (const auto& [number, slot] : choice.slots) {
+    Rank& rank = *ranks_[number];
+    slot->unpin();
+    rank.slots.drop_unfit({std::min(rank.bytes, slot->capacity()), rank.rows_bytes}, true);
+  }
+  tell_end(choice, name, took_ns);
+}
+
+void Holder::tell_end(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {
   last_ = name.status();
   const auto key = std::pair(choice.attempt, choice.step);
   // A failed one is not tried again before the end: the next save comes first.
@@ -370,9 +422,7 @@ void Holder::finished(const Choice& choice, const Result<std::string>& name, std
   message.nanoseconds = took_ns;
   message.text = last_.ok() ? name.value() : last_.message();
   for (const auto& [number, slot] : choice.slots) {
-    Rank& rank = *ranks_[number];
-    slot->unpin();
-    rank.slots.drop_smaller(std::min(rank.bytes, slot->capacity()), true);
+    const Rank& rank = *ranks_[number];
     if (rank.client.valid()) (void)send_packet(rank.client.get(), message);
   }
 }

@@ -24,6 +24,7 @@
 #include "replica/choose.h"
 #include "replica/message.h"
 #include "replica/rank_slots.h"
+#include "replica/row_chain.h"
 #include "replica/worker.h"
 
 namespace headway::replica {
@@ -58,6 +59,9 @@ class Holder {
     Message hello{};
     std::uint64_t bytes = 0;  // that were asked for
     std::uint32_t count = 0;
+    std::uint64_t rows_bytes = 0;
+    std::uint32_t rows_count = 0;
+    bool untold = false;  // of its slots: rows have to get into the images first
     bool allocating = false;
     bool done = false;  // it ended well
   };
@@ -71,7 +75,8 @@ class Holder {
   base::Status lock_folder(const Message& hello);
   void unlock_folder();
   void on_reserve(Rank& rank, const Message& message);
-  void allocate(Rank& rank, std::uint32_t missing);
+  void meet(Rank& rank);
+  void allocate(Rank& rank, const RankSlots::Usable& missing);
   void tell_slots(Rank& rank);
 
   [[nodiscard]] HeldByRank held() const;
@@ -79,8 +84,21 @@ class Holder {
   void consider();
   void write_newest();
   void start(const Choice& choice);
+  [[nodiscard]] Message told_by(const Choice& choice) const;
   void thin_out(const Message& told) const;
   void finished(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
+  void tell_end(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
+
+  struct RowsDone {
+    base::Status memory;  // of putting them into the images
+    base::Status disk;
+    std::string name;  // of the checkpoint; "": there is none
+    std::int64_t took_ns = 0;
+  };
+  void start_rows(const RowsChoice& choice);
+  void work_off(const RowsChoice& choice, const Message& told, RowsDone& done);
+  void rows_finished(const RowsChoice& choice, const RowsDone& done);
+  void tell_waiting();
   [[nodiscard]] bool has_clients() const;
   [[nodiscard]] bool all_done() const;
   [[nodiscard]] int wait_ms(std::int64_t now_ns) const;
@@ -99,6 +117,9 @@ class Holder {
   std::optional<checkpoint::FolderLock> folder_lock_;
   std::string locked_;  // the folder
   std::optional<Choice> writing_;
+  RowChain chain_;                      // the disk's thread
+  std::atomic<bool> applying_ = false;  // rows are on their way into images
+  std::atomic<bool> hurry_ = false;     // somebody waits for them
   std::optional<std::pair<std::uint64_t, std::uint64_t>> tried_;  // attempt, step
   base::Status last_;                                             // of the last write
   std::int64_t alone_since_ns_ = 0;

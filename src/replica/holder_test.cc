@@ -97,7 +97,7 @@ struct Rank {
     const auto slot = trainer.wait_for_slot(wait_ns) ? trainer.begin() : nullptr;
     if (!slot) return false;
     std::memset(memory.data(), static_cast<int>(step), memory.size());
-    const std::byte* source = memory.data();
+    const Source source{.at = memory.data()};
     trainer.fill(slot, {step, static_cast<std::int64_t>(step) * 10, 5, persist}, {&source, 1});
     return true;
   }

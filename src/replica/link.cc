@@ -45,11 +45,13 @@ void Link::wake() {
   (void)!::write(wake_.get(), &one, sizeof one);
 }
 
-void Link::reserve(std::uint64_t bytes, std::uint32_t count) {
+void Link::reserve(const Room& room) {
   const Lock lock(mutex_);
   wanted_.say = Say::reserve;
-  wanted_.bytes = bytes;
-  wanted_.count = count;
+  wanted_.bytes = room.bytes;
+  wanted_.count = room.count;
+  wanted_.rows_bytes = room.rows_bytes;
+  wanted_.rows_count = room.rows_count;
   if (!refused_) refusal_.clear();
   send(wanted_);
 }
@@ -57,6 +59,11 @@ void Link::reserve(std::uint64_t bytes, std::uint32_t count) {
 void Link::look() {
   const Lock lock(mutex_);
   send({.say = Say::look});
+}
+
+void Link::thin() {
+  const Lock lock(mutex_);
+  send({.say = Say::thin});
 }
 
 void Link::bye() {
@@ -172,6 +179,9 @@ void Link::take(const Message& message) {
         changed_.notify_all();
       }
       options_.on_news(message);
+      return;
+    case Say::whole:
+      wants_whole_ = true;
       return;
     case Say::durable:
       options_.on_news(message);

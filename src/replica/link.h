@@ -3,6 +3,7 @@
 // started from here.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -34,7 +35,14 @@ class Link {
   Link& operator=(const Link&) = delete;
 
   // Asks for memory; the slots come later.
-  void reserve(std::uint64_t bytes, std::uint32_t count);
+  struct Room {
+    std::uint64_t bytes = 0;  // of an image
+    std::uint32_t count = 0;
+    std::uint64_t rows_bytes = 0;  // of what holds rows of one; less than `bytes`
+    std::uint32_t rows_count = 0;
+    friend bool operator==(const Room&, const Room&) = default;
+  };
+  void reserve(const Room& room);
   // Something was sealed.
   void look();
 
@@ -47,8 +55,12 @@ class Link {
                       std::int64_t limit_ns) const;
   // Of the last reserve(), or of everything; "" while there is none.
   [[nodiscard]] std::string refusal() const;
+  // A checkpoint was committed without the holder: it may remove old ones.
+  void thin();
   // Nobody will go on from here.
   void bye();
+  // The holder could not put rows into the image. Asked for once.
+  [[nodiscard]] bool take_wants_whole() { return wants_whole_.exchange(false); }
 
  private:
   void stay();
@@ -70,6 +82,7 @@ class Link {
   bool refused_ = false;  // for good
   bool answered_ = false;
   bool leave_ = false;
+  std::atomic<bool> wants_whole_ = false;
   int child_ = -1;  // the holder that was started here
   std::thread thread_;
 };

@@ -10,8 +10,8 @@ using base::Result;
 using base::Status;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 8> kSay = {"hello", "reserve", "look",   "bye",
-                                                  "slots", "durable", "failed", "refused"};
+constexpr std::array<std::string_view, 10> kSay = {
+    "hello", "reserve", "look", "thin", "bye", "slots", "whole", "durable", "failed", "refused"};
 
 // Missing ones keep what they are; one of another type spoils the packet.
 class Fields {
@@ -68,6 +68,8 @@ std::string to_packet(const Message& message) {
   put("keep_every_ns", message.keep_every_ns, usual.keep_every_ns);
   put("bytes", message.bytes, usual.bytes);
   put("count", message.count, usual.count);
+  put("rows_bytes", message.rows_bytes, usual.rows_bytes);
+  put("rows_count", message.rows_count, usual.rows_count);
   put("step", message.step, usual.step);
   put("nanoseconds", message.nanoseconds, usual.nanoseconds);
   put("text", message.text, usual.text);
@@ -95,6 +97,8 @@ Result<Message> parse_packet(std::string_view packet) {
   fields.number("keep_every_ns", message.keep_every_ns, INT64_MAX);
   fields.number("bytes", message.bytes, UINT64_MAX);
   fields.number("count", message.count, slots_max);
+  fields.number("rows_bytes", message.rows_bytes, UINT64_MAX);
+  fields.number("rows_count", message.rows_count, slots_max);
   fields.number("step", message.step, UINT64_MAX);
   fields.number("nanoseconds", message.nanoseconds, INT64_MAX);
   fields.text("text", message.text);

@@ -20,11 +20,14 @@ inline constexpr std::uint32_t ranks_max = 1 << 20;
 enum class Say : std::uint8_t {
   // The trainer's.
   hello,    // who it is and where to; answered by `slots`
-  reserve,  // memory for so many images of so many bytes; answered by `slots` or `failed`
+  reserve,  // memory for so many images of so many bytes, and for so many times rows of them;
+            // answered by `slots` or `failed`
   look,     // a slot was sealed
+  thin,     // a checkpoint was committed without us: old ones may go
   bye,      // it ends, and nobody will go on from here
   // The holder's.
   slots,    // these are the rank's, ready for use
+  whole,    // rows cannot be put into the rank's image: the next save has to be a whole one
   durable,  // the step is on disk, under this name
   failed,   // text says what and why; of a step, or 0
   refused,  // this trainer cannot be served at all
@@ -43,6 +46,8 @@ struct Message {
   std::int64_t keep_every_ns = 0;
   std::uint64_t bytes = 0;
   std::uint32_t count = 0;
+  std::uint64_t rows_bytes = 0;
+  std::uint32_t rows_count = 0;
   std::uint64_t step = 0;
   std::int64_t nanoseconds = 0;  // that it took
   std::string text{};

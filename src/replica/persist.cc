@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "checkpoint/delta.h"
 
 namespace headway::replica {
 namespace {
@@ -18,7 +19,8 @@ static_assert(kWriteBytes % chunk_bytes == 0 && chunk_bytes == checkpoint::defau
 
 Status write_shard(checkpoint::Draft& draft, const Slot& slot, const SlotFacts& facts,
                    const std::function<bool()>& goes_on) {
-  auto file = draft.add(shard_name(facts.rank), facts.rank, {facts.own.bytes(), true});
+  const std::string name = facts.since == 0 ? shard_name(facts.rank) : delta_name(facts.rank);
+  auto file = draft.add(name, facts.rank, {facts.own.bytes(), true});
   if (!file.ok()) return file.status();
   for (std::uint64_t at = 0; at < facts.own.end; at += kWriteBytes) {
     if (!goes_on()) return Status::io("the save was given up");
@@ -37,9 +39,14 @@ std::string shard_name(std::uint32_t rank) {
   return fmt::format("rank-{:05}.safetensors", rank);
 }
 
+std::string delta_name(std::uint32_t rank) {
+  return fmt::format("rank-{:05}{}", rank, checkpoint::delta_suffix);
+}
+
 Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
                                            const std::string& job,
                                            const std::vector<std::shared_ptr<Slot>>& slots,
+                                           const std::string& base,
                                            const std::function<bool()>& goes_on) {
   HW_CHECK(!slots.empty());
   checkpoint::Manifest manifest;
@@ -48,6 +55,7 @@ Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
     const auto facts = slot->facts();
     if (!facts) return Status::corrupt(slot->path() + ": not what was sealed any more");
     all.push_back(*facts);
+    HW_CHECK((facts->since != 0) == !base.empty());
     if (facts->step != all[0].step || facts->world_size != all[0].world_size) {
       return Status::corrupt(slot->path() + ": of another step or another number of ranks");
     }
@@ -57,6 +65,7 @@ Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
   manifest.data = static_cast<std::uint64_t>(std::max<std::int64_t>(0, all[0].data));
   manifest.world_size = all[0].world_size;
   manifest.job = job;
+  manifest.base = base;
   manifest.attempt = all[0].attempt;
   auto draft = checkpoint::Draft::begin(folder, std::move(manifest));
   if (!draft.ok()) return draft.status();

@@ -15,14 +15,17 @@
 
 namespace headway::replica {
 
-// "rank-00003.safetensors".
+// "rank-00003.safetensors", "rank-00003.delta".
 [[nodiscard]] std::string shard_name(std::uint32_t rank);
+[[nodiscard]] std::string delta_name(std::uint32_t rank);
 
 // One slot for each rank of the job, all of one step and world size; nobody changes them meanwhile.
+// `base`: not empty where they hold only what changed since the checkpoint of that name.
 // `goes_on` is asked between pieces of writing; false gives it up without a trace.
 base::Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
                                                  const std::string& job,
                                                  const std::vector<std::shared_ptr<Slot>>& slots,
+                                                 const std::string& base,
                                                  const std::function<bool()>& goes_on);
 
 }  // namespace headway::replica

@@ -46,10 +46,6 @@ std::vector<SlotName> names_in(const std::string& folder) {
   return names;
 }
 
-bool has_something(const Slot& slot) {
-  return slot.state() == SlotState::sealed || slot.state() == SlotState::pinned;
-}
-
 }  // namespace
 
 void RankSlots::take_over() {
@@ -69,17 +65,28 @@ void RankSlots::take_over() {
   }
 }
 
-std::uint32_t RankSlots::usable(std::uint64_t bytes) const {
-  return static_cast<std::uint32_t>(
-      std::count_if(slots_.begin(), slots_.end(), [&](const std::shared_ptr<Slot>& slot) {
-        return slot->capacity() >= bytes && slot->state() != SlotState::live;
-      }));
+RankSlots::Usable RankSlots::usable(const Sizes& sizes) const {
+  Usable usable;
+  for (const auto& slot : slots_) {
+    if (slot->state() == SlotState::live) continue;
+    if (slot->capacity() >= sizes.image) {
+      ++usable.images;
+    } else if (sizes.rows > 0 && slot->capacity() >= sizes.rows) {
+      ++usable.rows;
+    }
+  }
+  return usable;
 }
 
-void RankSlots::drop_smaller(std::uint64_t bytes, bool all) {
+void RankSlots::drop_unfit(const Sizes& sizes, bool all) {
   std::erase_if(slots_, [&](const std::shared_ptr<Slot>& slot) {
-    const bool goes = slot->capacity() < bytes && slot->state() != SlotState::live &&
-                      slot->state() != SlotState::pinned && (all || !has_something(*slot));
+    const bool fits =
+        slot->capacity() >= sizes.image || (sizes.rows > 0 && slot->capacity() >= sizes.rows);
+    const SlotState state = slot->state();
+    const auto facts = slot->facts();
+    const bool has_image = facts && facts->since == 0 && state == SlotState::sealed;
+    const bool goes =
+        !fits && (state == SlotState::empty || state == SlotState::writing || (all && has_image));
     if (goes) ::unlink(slot->path().c_str());
     return goes;
   });
@@ -100,13 +107,12 @@ std::vector<std::string> RankSlots::new_paths(std::uint32_t count) {
   return paths;
 }
 
-Result<std::vector<std::shared_ptr<Slot>>> allocate_slots(const std::vector<std::string>& paths,
-                                                          std::uint64_t bytes,
+Result<std::vector<std::shared_ptr<Slot>>> allocate_slots(const std::vector<NewSlot>& wanted,
                                                           const std::function<bool()>& goes_on) {
   std::vector<std::shared_ptr<Slot>> slots;
   Status status;
-  for (const std::string& path : paths) {
-    auto slot = Slot::create(path, bytes);
+  for (const NewSlot& one : wanted) {
+    auto slot = Slot::create(one.path, one.bytes);
     status = slot.status();
     if (status.ok()) {
       slots.push_back(*slot);
@@ -115,7 +121,7 @@ Result<std::vector<std::shared_ptr<Slot>>> allocate_slots(const std::vector<std:
     if (!status.ok()) break;
   }
   if (status.ok()) return slots;
-  for (const std::string& path : paths) ::unlink(path.c_str());
+  for (const NewSlot& one : wanted) ::unlink(one.path.c_str());
   return status;
 }
 

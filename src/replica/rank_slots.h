@@ -21,10 +21,20 @@ class RankSlots {
   void take_over();
 
   [[nodiscard]] const std::vector<std::shared_ptr<Slot>>& all() const { return slots_; }
-  // How many of this size there are for staging: live ones are not.
-  [[nodiscard]] std::uint32_t usable(std::uint64_t bytes) const;
-  // Small ones without anything in them go; with `all`, those with something in them too.
-  void drop_smaller(std::uint64_t bytes, bool all);
+  // What is asked for: images, and what holds rows of one.
+  struct Sizes {
+    std::uint64_t image = 0;
+    std::uint64_t rows = 0;  // 0: none are
+  };
+  // How many there are for staging images, and rows: live ones are not.
+  struct Usable {
+    std::uint32_t images = 0;
+    std::uint32_t rows = 0;
+  };
+  [[nodiscard]] Usable usable(const Sizes& sizes) const;
+  // Those that are too small for either go, if there is nothing in them; with `all`, if there is an
+  // image in them too.
+  void drop_unfit(const Sizes& sizes, bool all);
   void add(std::vector<std::shared_ptr<Slot>> slots);
   void remove_all();
   // Paths for `count` new ones.
@@ -38,9 +48,12 @@ class RankSlots {
 };
 
 // Makes slots and gets their memory. After an error none is left.
+struct NewSlot {
+  std::string path;
+  std::uint64_t bytes = 0;
+};
 base::Result<std::vector<std::shared_ptr<Slot>>> allocate_slots(
-    const std::vector<std::string>& paths, std::uint64_t bytes,
-    const std::function<bool()>& goes_on);
+    const std::vector<NewSlot>& wanted, const std::function<bool()>& goes_on);
 
 // The ranks whose slots lie in a folder.
 [[nodiscard]] std::vector<std::uint32_t> ranks_in(const std::string& folder);

@@ -26,7 +26,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-constexpr char kMagic[8] = {'H', 'W', 'S', 'L', 'O', 'T', '0', '1'};
+constexpr char kMagic[8] = {'H', 'W', 'S', 'L', 'O', 'T', '0', '2'};
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kAllocateStep = 64 << 20;
 constexpr std::size_t kPopulateStep = 2 << 20;
@@ -50,7 +50,8 @@ bool fit(const Range& own, const Range& rest, std::uint64_t capacity) {
 }  // namespace
 
 std::string_view name_of(SlotState state) {
-  constexpr std::string_view kNames[] = {"empty", "writing", "sealed", "pinned", "live"};
+  constexpr std::string_view kNames[] = {"empty",  "writing", "sealed",
+                                         "pinned", "live",    "applying"};
   const auto index = static_cast<std::size_t>(state);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -165,12 +166,16 @@ bool Slot::try_begin() {
 }
 
 void Slot::seal(const SlotFacts& facts, bool pinned) {
-  HW_CHECK(state() == SlotState::writing && fit(facts.own, facts.rest, capacity_));
+  HW_CHECK(state() == SlotState::writing);
+  close(facts, pinned ? SlotState::pinned : SlotState::sealed);
+}
+
+void Slot::close(const SlotFacts& facts, SlotState state) {
+  HW_CHECK(fit(facts.own, facts.rest, capacity_));
   header_->facts = facts;
   const auto used = checksums().first(chunks_of(facts.own, facts.rest).size());
   header_->checksums_crc = base::crc32c(used.data(), used.size_bytes());
   header_->facts_crc = header_->crc();
-  const SlotState state = pinned ? SlotState::pinned : SlotState::sealed;
   header_->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
 }
 
@@ -187,13 +192,31 @@ void Slot::clear() {
   header_->state.store(static_cast<std::uint32_t>(SlotState::empty), std::memory_order_release);
 }
 
+bool Slot::try_apply() {
+  return move(SlotState::sealed, SlotState::applying) ||
+         move(SlotState::applying, SlotState::applying);
+}
+void Slot::applied(const SlotFacts& facts) {
+  HW_CHECK(state() == SlotState::applying);
+  close(facts, SlotState::sealed);
+}
+
+std::optional<SlotFacts> Slot::read_facts() const {
+  const SlotFacts facts = header_->facts;
+  const bool good = header_->crc() == header_->facts_crc && fit(facts.own, facts.rest, capacity_);
+  return good ? std::optional(facts) : std::nullopt;
+}
+
+std::optional<SlotFacts> Slot::facts_before() const {
+  return state() == SlotState::applying ? read_facts() : std::nullopt;
+}
+
 std::optional<SlotFacts> Slot::facts() const {
   const SlotState now = state();
   if (now != SlotState::sealed && now != SlotState::pinned) return std::nullopt;
-  const SlotFacts facts = header_->facts;
-  if (header_->crc() != header_->facts_crc || !fit(facts.own, facts.rest, capacity_)) {
-    return std::nullopt;
-  }
+  const auto read = read_facts();
+  if (!read) return std::nullopt;
+  const SlotFacts& facts = *read;
   const std::size_t chunks = chunks_of(facts.own, facts.rest).size();
   if (base::crc32c(checksums().data(), chunks * sizeof(std::uint32_t)) != header_->checksums_crc) {
     return std::nullopt;

@@ -8,6 +8,8 @@
 //   sealed   whole
 //   pinned   whole, and to be written to disk: nobody may change it before that is done
 //   live     a trainer's own memory: changes with every step
+//   applying the holder puts the rows of a newer step into it; whole again when it has done so,
+//            which it may do again from the beginning
 //
 // The word is set last, with release order, after the facts and checksums; facts that do not agree
 // with their own checksum are no facts.
@@ -29,7 +31,14 @@ namespace headway::replica {
 
 class CopyTeam;
 
-enum class SlotState : std::uint32_t { empty = 0, writing = 1, sealed = 2, pinned = 3, live = 4 };
+enum class SlotState : std::uint32_t {
+  empty = 0,
+  writing = 1,
+  sealed = 2,
+  pinned = 3,
+  live = 4,
+  applying = 5
+};
 [[nodiscard]] std::string_view name_of(SlotState state);
 
 // What is in a sealed slot.
@@ -40,6 +49,10 @@ struct SlotFacts {
   std::int64_t time_ns = 0;
   std::uint64_t attempt = 0;
   std::uint64_t layout_hash = 0;
+  // Not 0: only what changed since the one with that sequence, to be put into its image (apply.h).
+  std::uint64_t since = 0;
+  // The sequence of the last one before it that was to get to the disk; 0: none.
+  std::uint64_t saved = 0;
   Range own;
   Range rest;
   std::uint32_t rank = 0;
@@ -75,9 +88,14 @@ class Slot {
   void unpin();                    // pinned → sealed
   [[nodiscard]] bool try_adopt();  // sealed or writing → live
   void clear();  // → empty, whatever it was: the caller knows that its user is gone
+  // sealed or applying → applying. The facts are still those of before.
+  [[nodiscard]] bool try_apply();
+  void applied(const SlotFacts& facts);  // applying → sealed
 
   // None: not sealed or pinned, or no facts.
   [[nodiscard]] std::optional<SlotFacts> facts() const;
+  // None: not being applied to, or no facts. Its checksums may be those of before, or not yet.
+  [[nodiscard]] std::optional<SlotFacts> facts_before() const;
   [[nodiscard]] std::span<std::byte> image() { return {image_, capacity_}; }
   [[nodiscard]] std::span<const std::byte> image() const { return {image_, capacity_}; }
   // One a chunk, as chunks_of() counts them.
@@ -92,6 +110,8 @@ class Slot {
   static base::Result<std::shared_ptr<Slot>> map(const std::string& path, int fd,
                                                  std::uint64_t bytes, std::uint64_t capacity);
   [[nodiscard]] bool move(SlotState from, SlotState to);
+  void close(const SlotFacts& facts, SlotState state);
+  [[nodiscard]] std::optional<SlotFacts> read_facts() const;
 
   const std::string path_;
   std::byte* const memory_;

@@ -13,15 +13,24 @@
 
 namespace headway::replica {
 
+// Where a piece of the image comes from.
+struct Source {
+  // Null: somebody has put it into the image already (a copy from a device), and only its checksum
+  // is due.
+  const std::byte* at = nullptr;
+  // Not empty: only these rows of what lies there, in this order.
+  std::span<const std::int64_t> rows{};
+  std::uint64_t row_bytes = 0;
+};
+
 class Stage {
  public:
   explicit Stage(ImagePlan plan);
   [[nodiscard]] const ImagePlan& plan() const { return plan_; }
 
-  // `sources`: where each piece lies now, in the order that they were planned in. Null: somebody
-  // has put it into the image already (a copy from a device), and only its checksum is due.
-  // The slot is in `writing` and has room.
-  void fill(Slot& slot, std::span<const std::byte* const> sources, CopyTeam& team) const;
+  // `sources`: of each piece, in the order that they were planned in. The slot is in `writing` and
+  // has room.
+  void fill(Slot& slot, std::span<const Source> sources, CopyTeam& team) const;
 
  private:
   // Everything that lies in the image, in its order: heads, pieces.
@@ -31,7 +40,7 @@ class Stage {
     const std::string* head = nullptr;
   };
   void fill_chunk(const Range& chunk, std::size_t segment, std::byte* image,
-                  std::span<const std::byte* const> sources, std::uint32_t& checksum) const;
+                  std::span<const Source> sources, std::uint32_t& checksum) const;
 
   const ImagePlan plan_;
   std::vector<Segment> segments_;

@@ -35,14 +35,14 @@ TEST(Stage, AnythingComesOutAsItWentIn) {
     auto slot = Slot::create(dir.path() + "/slot-" + std::to_string(round), stage.plan().bytes);
     ASSERT_TRUE(slot.ok());
     ASSERT_TRUE((*slot)->try_begin());
-    std::vector<const std::byte*> sources;
+    std::vector<Source> sources;
     for (std::size_t i = 0; i < count; ++i) {
       const bool there = random() % 5 == 0;  // as one that came from a device
       const Range& place = stage.plan().places[i];
       if (there && !memory[i].empty()) {
         std::memcpy((*slot)->image().data() + place.begin, memory[i].data(), memory[i].size());
       }
-      sources.push_back(there ? nullptr : memory[i].data());
+      sources.push_back({.at = there ? nullptr : memory[i].data()});
     }
     stage.fill(**slot, sources, team);
     SlotFacts facts;

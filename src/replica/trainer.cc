@@ -14,15 +14,20 @@ base::Status Trainer::plan(const std::vector<ImagePiece>& pieces, std::uint32_t 
   auto plan = plan_image(pieces);
   if (!plan.ok()) return plan.status();
   stage_ = std::make_unique<Stage>(std::move(*plan));
-  slots_ = slots;
-  link_.reserve(stage_->plan().bytes, slots_);
+  pieces_ = pieces;
+  rows_.reset();
+  image_.clear();
+  saved_ = 0;  // a delta of another layout could not be read
+  room_ = {.bytes = stage_->plan().bytes, .count = slots};
+  link_.reserve(room_);
   return {};
 }
 
 std::vector<Whole> Trainer::whole_ones() const {
   std::vector<Whole> whole;
   for (const auto& slot : link_.slots()) {
-    if (const auto facts = slot->facts()) whole.push_back({slot, *facts});
+    const auto facts = slot->facts();
+    if (facts && facts->since == 0) whole.push_back({slot, *facts});
   }
   std::sort(whole.begin(), whole.end(),
             [](const Whole& a, const Whole& b) { return a.facts.sequence > b.facts.sequence; });
@@ -46,15 +51,30 @@ std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
   return nullptr;
 }
 
-bool Trainer::wait_for_slot(std::int64_t wait_ns) const {
-  HW_CHECK(stage_ != nullptr);
+bool Trainer::wait_for(const std::function<bool()>& found, std::int64_t wait_ns) const {
   constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise
-  while (find_free(stage_->plan().bytes) == nullptr) {
+  while (!found()) {
     if (wait_ns <= 0 || !link_.refusal().empty()) return false;
     (void)link_.wait_for_slots([](const auto&) { return false; }, std::min(wait_ns, kLookNs));
     wait_ns -= kLookNs;
   }
   return true;
+}
+
+bool Trainer::wait_for_slot(std::int64_t wait_ns) {
+  HW_CHECK(stage_ != nullptr);
+  // Rows go into the only image that there is, which is not given away: a whole save needs another.
+  const auto slots = link_.slots();
+  const bool kept = std::any_of(slots.begin(), slots.end(), [this](const auto& slot) {
+    const SlotState state = slot->state();
+    return slot->capacity() >= room_.bytes && state != SlotState::live &&
+           state != SlotState::empty && state != SlotState::writing;
+  });
+  if (room_.count == 1 && kept) {
+    room_.count = 2;
+    link_.reserve(room_);
+  }
+  return wait_for([this] { return find_free(stage_->plan().bytes) != nullptr; }, wait_ns);
 }
 
 std::shared_ptr<Slot> Trainer::begin() {
@@ -64,22 +84,33 @@ std::shared_ptr<Slot> Trainer::begin() {
 }
 
 void Trainer::fill(const std::shared_ptr<Slot>& slot, const Step& step,
-                   std::span<const std::byte* const> sources) {
-  for (const Whole& whole : whole_ones()) sequence_ = std::max(sequence_, whole.facts.sequence);
+                   std::span<const Source> sources) {
   stage_->fill(*slot, sources, team_);
+  seal(slot, step, stage_->plan(), 0);
+  image_ = slot->path();
+}
+
+void Trainer::seal(const std::shared_ptr<Slot>& slot, const Step& step, const ImagePlan& plan,
+                   std::uint64_t since) {
+  for (const auto& other : link_.slots()) {
+    if (const auto there = other->facts()) sequence_ = std::max(sequence_, there->sequence);
+  }
   SlotFacts facts;
   facts.sequence = ++sequence_;
   facts.step = step.step;
   facts.data = step.data;
   facts.time_ns = step.time_ns;
   facts.attempt = hello_.attempt;
-  facts.layout_hash = stage_->plan().layout_hash;
-  facts.own = stage_->plan().own.range;
-  facts.rest = stage_->plan().rest.range;
+  facts.layout_hash = plan.layout_hash;
+  facts.since = since;
+  facts.saved = saved_;
+  facts.own = plan.own.range;
+  facts.rest = plan.rest.range;
   facts.rank = hello_.rank;
   facts.world_size = hello_.world_size;
   slot->seal(facts, step.persist);
-  if (step.persist) link_.look();
+  if (step.persist) saved_ = sequence_;
+  if (step.persist || since != 0) link_.look();
 }
 
 std::vector<Whole> Trainer::left_behind(std::int64_t wait_ns) {
@@ -108,7 +139,8 @@ std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool spare) {
     });
     if (!live->try_adopt()) return nullptr;
   }
-  link_.reserve(bytes, slots_);  // for the one that is used up
+  room_.bytes = std::max(room_.bytes, bytes);
+  link_.reserve(room_);  // for the one that is used up
   return live;
 }
 

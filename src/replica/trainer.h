@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "replica/changed_rows.h"
 #include "replica/copy_team.h"
 #include "replica/link.h"
 #include "replica/stage.h"
@@ -31,7 +34,7 @@ class Trainer {
 
   // Waits at most so long until begin() finds a slot. False: all are pinned, or not there yet;
   // refusal() may say why.
-  bool wait_for_slot(std::int64_t wait_ns) const;
+  bool wait_for_slot(std::int64_t wait_ns);
   // A slot to write into, or none. The newest whole step is never given away.
   std::shared_ptr<Slot> begin();
   // Copies the state into the slot and seals it. `sources` as in Stage::fill().
@@ -41,9 +44,29 @@ class Trainer {
     std::int64_t time_ns = 0;
     bool persist = false;  // to disk as well, in the background
   };
-  void fill(const std::shared_ptr<Slot>& slot, const Step& step,
-            std::span<const std::byte* const> sources);
+  void fill(const std::shared_ptr<Slot>& slot, const Step& step, std::span<const Source> sources);
+
+  // ---- Only what changed: rows of tables, and everything else in full. The holder puts it into
+  // the image that the last fill() left, so a few slots of a fraction of its size are enough.
+
+  // This piece of the plan is a table, and those rows of it have changed.
+  struct Table {
+    std::size_t piece = 0;
+    ChangedRows* changed = nullptr;
+  };
+  // The layout of the next save of rows. False: it has to be a whole one, because there is no image
+  // yet, or too much has changed. After plan(), and then for each save; the tables outlive it.
+  base::Result<bool> plan_rows(const std::vector<Table>& tables, bool persist);
+  // Where in the slot each piece of the plan goes; nowhere for tables.
+  [[nodiscard]] const std::vector<Range>& rows_places() const { return rows_->places; }
+  bool wait_for_rows_slot(std::int64_t wait_ns);
+  std::shared_ptr<Slot> begin_rows();
+  // `sources` as for fill(): of a table, where its first row lies.
+  void fill_rows(const std::shared_ptr<Slot>& slot, const Step& step,
+                 std::span<const Source> sources);
+
   [[nodiscard]] std::string refusal() const { return link_.refusal(); }
+  void thin() { link_.thin(); }
   void bye() { link_.bye(); }
 
   // What the predecessor left, the newest first. Waits for the holder's answer.
@@ -58,13 +81,32 @@ class Trainer {
  private:
   std::vector<Whole> whole_ones() const;
   std::shared_ptr<Slot> find_free(std::uint64_t bytes) const;
+  std::shared_ptr<Slot> find_free_for_rows() const;
+  [[nodiscard]] bool has_image() const;
+  bool wait_for(const std::function<bool()>& found, std::int64_t wait_ns) const;
+  void seal(const std::shared_ptr<Slot>& slot, const Step& step, const ImagePlan& plan,
+            std::uint64_t since);
+
+  struct Rows {
+    std::unique_ptr<Stage> stage;
+    std::vector<Table> tables;
+    bool persist = false;
+    std::vector<Range> places;                   // of the pieces of the whole plan
+    std::vector<std::size_t> pieces;             // of the rows' plan: which of the whole one's
+    std::vector<std::vector<std::int64_t>> ids;  // of each table, counted from its first row
+    std::vector<std::vector<std::int64_t>> whole_ids;  // counted in the whole table
+  };
 
   Link link_;
   CopyTeam team_;
   std::unique_ptr<Stage> stage_;
   const Message hello_;
-  std::uint32_t slots_ = 2;
+  std::vector<ImagePiece> pieces_;
+  Link::Room room_;
+  std::unique_ptr<Rows> rows_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t saved_ = 0;  // the sequence of the last one that was to get to the disk
+  std::string image_;        // the slot that rows go into; "": there is none
 };
 
 }  // namespace headway::replica

@@ -50,6 +50,22 @@ class Group:
         dist.broadcast(said, src=0, group=self._group)
         return [int(number) for number in said]
 
+    def first_says_this(self, value: Any) -> Any:
+        """The same for anything."""
+        if self._group is None:
+            return value
+        said = [value]
+        dist.broadcast_object_list(said, src=0, group=self._group)
+        return said[0]
+
+    def gather(self, value: Any) -> list[Any]:
+        """What every rank says, in their order. All have to call it."""
+        if self._group is None:
+            return [value]
+        said: list[Any] = [None] * dist.get_world_size(self._group)
+        dist.all_gather_object(said, value, group=self._group)
+        return said
+
     def all(self, here: bool) -> bool:
         """True where it is true on every rank. All have to call it."""
         if self._group is None:

@@ -30,11 +30,14 @@ class Cadence(Protocol):
 
 
 class EverySteps:
-    def __init__(self, steps: int) -> None:
+    def __init__(self, steps: int, stage_steps: int | None = None) -> None:
         self.steps = steps
+        self.stage_steps = stage_steps or steps
 
     def due(self, step: int) -> Due:
-        return Due.PERSIST if step % self.steps == 0 else Due.NOTHING
+        if step % self.steps == 0:
+            return Due.PERSIST
+        return Due.STAGE if step % self.stage_steps == 0 else Due.NOTHING
 
     def started(self, step: int, persist: bool) -> None:
         pass

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from headway import _recorder as rec
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import agree, collect, where
+from headway.checkpoint import agree, collect, stream, where
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.parts import (
@@ -28,9 +29,9 @@ from headway.checkpoint.parts import (
     is_plain_optimizer,
 )
 from headway.checkpoint.restore import ANSWER_S, Restored, restore
+from headway.checkpoint.staging import Begun, Staging
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
 
-SLOTS = 2  # one that is written to disk, one to write into
 WAIT_S = 3600.0
 
 
@@ -68,6 +69,10 @@ class Checkpointer:
     maybe_save(step)  the same when it is time; True if it did
     restore()         the step to go on after, or None where nothing is saved
     wait()            until everything that was saved is on disk
+
+    `staging`: `full` copies everything at each save; `rows` only the rows of embedding tables that
+    changed, and the rest in full; `stream` keeps no copy in memory, the training waits for the
+    disk; `auto` chooses by what the state is made of and how much memory there is.
     """
 
     def __init__(
@@ -79,10 +84,13 @@ class Checkpointer:
         loader: Any = None,
         values: dict[str, Any] | None = None,
         every_steps: int | None = None,
+        stage_steps: int | None = None,
         min_seconds: float = 10.0,
         max_seconds: float = 6 * 3600.0,
         keep_last: int = 3,
         keep_every_hours: float = 0.0,
+        staging: str = "auto",
+        tables: Sequence[torch.Tensor] = (),
         **others: Any,
     ) -> None:
         self.folder = os.path.abspath(folder)
@@ -93,8 +101,18 @@ class Checkpointer:
         )
         atexit.register(self._bye)
         self.group = agree.Group()
+        self.staging = Staging(
+            staging,
+            self.place,
+            self.trainer,
+            self.group,
+            model=model,
+            optimizer=optimizer,
+            tables=tables,
+            often=stage_steps is not None,
+        )
         self.cadence: Cadence = (
-            EverySteps(every_steps)
+            EverySteps(every_steps, stage_steps)
             if every_steps is not None
             else Tuned(self.group, min_seconds, max_seconds)
         )
@@ -105,7 +123,6 @@ class Checkpointer:
         self._unsettled: set[int] = set()
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
-        self._places: list[tuple[int, int]] = []
 
     # ---- saving
 
@@ -126,6 +143,8 @@ class Checkpointer:
             self.save(step, data=data, wait=True)
             return True
         due = self.cadence.due(step)
+        if due is Due.STAGE and self.staging.mode == "stream":
+            due = Due.NOTHING  # there is no memory to stage into
         if due is Due.NOTHING or step == self.last_saved:
             if not self._pieces:
                 # Memory takes a while to get: ask for it before the first save is due. After a
@@ -143,15 +162,19 @@ class Checkpointer:
         collected = collect.collect(self.parts, self.place.rank)
         tensors = self._with_document(collected)
         self._plan(tensors)
-        slot = self.trainer.begin() if self._may_begin(wait_s) else None
-        if slot is None:
+        if data is None:
+            data = run.data if run.data is not None else step
+        if self.staging.mode == "stream":
+            self._stream(step, data, now_ns, tensors)
+            return True
+        begun = self.staging.begin(tensors, persist, wait_s)
+        if begun is None:
             self.cadence.settled(step, False)
             return False
         addresses = [address_of(placed.local) for placed in tensors]
-        self._copy_foreign(slot, tensors, addresses)
-        if data is None:
-            data = run.data if run.data is not None else step
-        self.trainer.fill(slot, step, data, now_ns, persist, addresses)
+        self._copy_foreign(begun, tensors, addresses)
+        begun.fill(begun.slot, step, data, now_ns, persist, addresses)
+        self.staging.sealed(persist)
         core.checkpoint(step, data, rec.STAGED)
         self.last_saved = step
         self.cadence.returned(step)
@@ -159,10 +182,29 @@ class Checkpointer:
             self._unsettled.add(step)
         return True
 
-    def _may_begin(self, wait_s: float) -> bool:
-        """All ranks save a step, or none: a step that only some have is of no use."""
-        ready = self.trainer.wait_for_slot(wait_s)
-        return self.group.all(ready)
+    def _stream(self, step: int, data: int, now_ns: int, tensors: list[Placed]) -> None:
+        self.wait()  # for what was staged in another way
+        try:
+            stream.save(
+                self.place, self.folder, self.group, self._pieces, tensors, step, data, now_ns
+            )
+        except CheckpointError:
+            self.cadence.settled(step, False)
+            raise
+        core.checkpoint(step, data, rec.DURABLE)
+        self.trainer.thin()
+        self.last_saved = self.last_durable = step
+        self.cadence.returned(step)
+        self.cadence.settled(step, True)
+
+    def switch_staging(self, mode: str) -> None:
+        """From the next save on; to be called on every rank after the same step."""
+        self.staging.switch(mode)
+        self._pieces = []
+
+    def touched(self, parameter: torch.Tensor, ids: torch.Tensor) -> None:
+        """These rows of a table were changed by something that is no optimizer of torch's."""
+        self.staging.touched(parameter, ids)
 
     def _check_served(self) -> None:
         self.trainer.left_behind(ANSWER_S)
@@ -185,15 +227,15 @@ class Checkpointer:
         pieces = [(p.piece, p.first and owner.get(p.piece.name, rank) == rank) for p in tensors]
         if pieces == self._pieces:
             return
-        self._places = self.trainer.plan([(tuple(piece), own) for piece, own in pieces], SLOTS)
+        self.staging.plan(tensors, [(tuple(piece), own) for piece, own in pieces])
         self._pieces = pieces
 
-    def _copy_foreign(self, slot: Any, tensors: list[Placed], addresses: list[int]) -> None:
+    def _copy_foreign(self, begun: Begun, tensors: list[Placed], addresses: list[int]) -> None:
         """What the engine cannot reach is copied by torch: from a device, or out of order."""
         devices = set()
-        for placed, address, (begin, _) in zip(tensors, addresses, self._places, strict=True):
+        for placed, address, (begin, _) in zip(tensors, addresses, begun.places, strict=True):
             if address == 0 and placed.local.numel() > 0:
-                target = view(slot, placed.piece, begin)
+                target = view(begun.slot, placed.piece, begin)
                 target.copy_(placed.local, non_blocking=True)
                 devices.add(placed.local.device)
         for device in devices:
@@ -227,6 +269,7 @@ class Checkpointer:
     def close(self) -> None:
         """Training is over: what was saved gets to the disk, and the memory is given back."""
         self.wait()
+        self.staging.close()
         self.trainer.bye()
 
     def _bye(self) -> None:

@@ -1,0 +1,137 @@
+"""The ways to stage a state: all of it into the replica (`full`), of tables only the rows that
+changed (`rows`), or past it straight to the disk (`stream`). All ranks go the same way at each
+save, and may take another at any time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+
+from headway import _replica
+from headway.checkpoint.agree import Group
+from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.rows import RowTracker
+from headway.checkpoint.tensors import Placed
+from headway.checkpoint.where import Place
+
+MODES = ("auto", "full", "rows", "stream")
+IMAGES_FULL = 2  # one that is written to disk, one to write into
+IMAGES_OFTEN = 3  # and the newest, which is kept until the next is whole
+IMAGES_ROWS = 1  # into which the rows go
+ROWS_SHARE = 0.5  # of all bytes, from which on tables are worth the trouble
+ROWS_MEMORY = 1.5  # times the state's size: the image, and rows on their way into it
+
+
+class Begun(NamedTuple):
+    """A slot to fill, where each tensor goes in it, and how."""
+
+    slot: Any
+    places: list[tuple[int, int]]
+    fill: Callable[..., None]
+
+
+class Staging:
+    """`mode` is what was asked for until the first plan, and then what is done."""
+
+    def __init__(
+        self,
+        mode: str,
+        place: Place,
+        trainer: Any,
+        group: Group,
+        *,
+        model: torch.nn.Module | None,
+        optimizer: Any,
+        tables: Sequence[torch.Tensor],
+        often: bool,
+    ) -> None:
+        self.mode = ""
+        self._images = IMAGES_OFTEN if often else IMAGES_FULL
+        self._place = place
+        self._trainer = trainer
+        self._group = group
+        self._of = (model, tables, optimizer)
+        self._places: list[tuple[int, int]] = []
+        self._rows: RowTracker | None = None
+        self.switch(mode)
+
+    def switch(self, mode: str) -> None:
+        """From the next save on."""
+        if mode not in MODES:
+            raise CheckpointError(f"checkpointer: staging={mode!r}; one of {', '.join(MODES)}")
+        self.close()
+        self.mode = mode
+        if mode not in ("auto", "rows"):
+            return
+        problem = None
+        if self._place.local_world_size != self._place.world_size:
+            problem = "checkpointer: a job on several machines cannot save by rows yet"
+        try:
+            self._rows = RowTracker(*self._of)
+        except CheckpointError as error:
+            problem = str(error)
+        if self._rows is not None and not self._rows.tables:
+            problem = (
+                "checkpointer: no table to save by rows: no nn.Embedding or nn.EmbeddingBag with "
+                "sparse=True on the processor; others are named by tables="
+            )
+        if not self._group.all(problem is None):
+            self.close()
+            if mode == "rows":
+                raise CheckpointError(problem or "checkpointer: another rank cannot save by rows")
+
+    def close(self) -> None:
+        if self._rows is not None:
+            self._rows.close()
+        self._rows = None
+
+    def touched(self, parameter: torch.Tensor, ids: torch.Tensor) -> None:
+        if self._rows is not None:
+            self._rows.touched(parameter, ids)
+
+    def plan(self, tensors: list[Placed], pieces: list[Any]) -> None:
+        """The state's layout from now on."""
+        if self.mode == "auto":
+            self.mode = self._choose(tensors)
+        if self.mode != "rows":
+            self.close()
+        if self.mode == "stream":
+            return
+        images = IMAGES_ROWS if self.mode == "rows" else self._images
+        self._places = self._trainer.plan(pieces, images)
+        if self._rows is not None:
+            self._trainer.plan_rows(self._rows.pieces(tensors), True)  # memory is asked for
+
+    def _choose(self, tensors: list[Placed]) -> str:
+        """By what the state is made of, and by the memory that there is for it."""
+        sizes = [one.local.numel() * one.local.element_size() for one in tensors]
+        all_bytes = sum(sizes)
+        of_tables = sum(sizes[i] for i, _ in self._rows.pieces(tensors)) if self._rows else 0
+        room = _replica.memory_room(os.path.dirname(self._place.folder))
+        room //= self._place.local_world_size
+        rows_fit = of_tables > ROWS_SHARE * all_bytes and ROWS_MEMORY * all_bytes < room
+        if self._group.all(rows_fit):
+            return "rows"
+        return "full" if self._group.all(self._images * all_bytes < room) else "stream"
+
+    def begin(self, tensors: list[Placed], persist: bool, wait_s: float) -> Begun | None:
+        """All ranks save a step, or none: a step that only some have is of no use."""
+        trainer = self._trainer
+        if self._rows is not None:
+            places = trainer.plan_rows(self._rows.pieces(tensors), persist)
+            if self._group.all(places is not None):
+                if not self._group.all(trainer.wait_for_rows_slot(wait_s)):
+                    return None
+                slot = trainer.begin_rows()
+                return Begun(slot, places, trainer.fill_rows) if slot is not None else None
+        if not self._group.all(trainer.wait_for_slot(wait_s)):
+            return None
+        slot = trainer.begin()
+        return Begun(slot, self._places, trainer.fill) if slot is not None else None
+
+    def sealed(self, persist: bool) -> None:
+        if self._rows is not None:
+            self._rows.sealed(persist)

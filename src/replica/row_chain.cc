@@ -1,0 +1,41 @@
+#include "replica/row_chain.h"
+
+#include <algorithm>
+
+namespace headway::replica {
+
+void RowChain::begin(const std::string& folder, const std::string& name,
+                     const std::map<std::uint32_t, SlotFacts>& facts, std::uint64_t bytes) {
+  folder_ = folder;
+  length_ = 0;
+  whole_bytes_ = bytes;
+  bytes_ = 0;
+  add(name, facts, 0);
+  length_ = 0;
+}
+
+void RowChain::add(const std::string& name, const std::map<std::uint32_t, SlotFacts>& facts,
+                   std::uint64_t bytes) {
+  last_ = name;
+  ++length_;
+  bytes_ += bytes;
+  sequences_.clear();
+  for (const auto& [rank, one] : facts) {
+    sequences_[rank] = one.sequence;
+    attempt_ = one.attempt;
+  }
+}
+
+std::string RowChain::base_for(const std::string& folder,
+                               const std::map<std::uint32_t, SlotFacts>& rows) const {
+  const bool follows = std::all_of(rows.begin(), rows.end(), [this](const auto& entry) {
+    const auto before = sequences_.find(entry.first);
+    return before != sequences_.end() && entry.second.saved == before->second &&
+           entry.second.attempt == attempt_;
+  });
+  const bool good = follows && folder == folder_ && rows.size() == sequences_.size() &&
+                    length_ < chain_max && bytes_ <= whole_bytes_ / 2;
+  return good ? last_ : std::string();
+}
+
+}  // namespace headway::replica
