@@ -14,6 +14,7 @@
 
 #include "base/file_system.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/prune.h"
 #include "checkpoint/shard.h"
 #include "pieces.h"
 #include "replica_module.h"
@@ -79,6 +80,15 @@ Entry write_shard(const std::string& draft_path, const std::string& name, std::u
   return {entry->name, entry->rank, entry->bytes, entry->chunk_bytes, entry->crc32c};
 }
 
+void prune(const std::string& folder, std::size_t keep_last, double keep_every_s) {
+  const nb::gil_scoped_release release;
+  base::FileSystem& files = base::real_file_system();
+  const checkpoint::RetentionPolicy policy{keep_last, static_cast<std::int64_t>(keep_every_s * 1e9),
+                                           false};
+  auto plan = checkpoint::plan_prune(files, folder, policy);
+  raise_if_bad(plan.ok() ? checkpoint::execute_prune(files, folder, *plan) : plan.status());
+}
+
 }  // namespace
 
 void add_draft(nb::module_& module) {
@@ -90,6 +100,7 @@ void add_draft(nb::module_& module) {
       .def_prop_ro("path", &Draft::path)
       .def("take", &Draft::take)
       .def("commit", &Draft::commit);
+  module.def("prune", &prune, nb::arg("folder"), nb::arg("keep_last"), nb::arg("keep_every_s"));
   module.def("write_shard", &write_shard, nb::arg("draft"), nb::arg("name"), nb::arg("rank"),
              nb::arg("pieces"), nb::arg("sources"));
 }

@@ -217,7 +217,6 @@ void add_trainer(nb::module_& module) {
       .def("fill", &PyTrainer::fill, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
            nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
       .def("refusal", [](PyTrainer& self) { return self.trainer().refusal(); })
-      .def("thin", [](PyTrainer& self) { self.trainer().thin(); })
       .def("bye", [](PyTrainer& self) { self.trainer().bye(); })
       .def("news", &PyTrainer::news)
       .def(

@@ -9,6 +9,10 @@ namespace headway::checkpoint {
 using base::Result;
 using base::Status;
 
+bool has_tensors(const Manifest& manifest, const ManifestFile& file) {
+  return file.name.ends_with(manifest.base.empty() ? ".safetensors" : delta_suffix);
+}
+
 RowPieces row_pieces(const Piece& table, std::uint64_t count) {
   RowPieces pieces{table, table};
   pieces.ids.name += ids_suffix;

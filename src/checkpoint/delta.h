@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "checkpoint/manifest.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor.h"
 
@@ -19,6 +20,9 @@ namespace headway::checkpoint {
 inline constexpr std::string_view delta_suffix = ".delta";
 inline constexpr std::string_view ids_suffix = ".ids";
 inline constexpr std::string_view rows_suffix = ".rows";
+
+// Of a checkpoint's files, those that hold tensors.
+[[nodiscard]] bool has_tensors(const Manifest& manifest, const ManifestFile& file);
 
 // The two pieces for some rows of `table`, which is a piece of a whole itself: `rows.offsets` say
 // which columns they are of.

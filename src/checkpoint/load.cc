@@ -22,7 +22,6 @@ using base::Status;
 constexpr std::uint64_t kJobBytes = 64 << 20;    // a large part is shared out among threads
 constexpr std::uint64_t kGroupBytes = 32 << 20;  // small ones go together
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::string_view kSuffix = ".safetensors";
 
 Result<SafetensorsHeader> read_header(ChunkReader& reader, const ManifestFile& entry,
                                       const std::string& path) {
@@ -102,8 +101,7 @@ Status CheckpointReader::load_headers(bool verify) {
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < manifest_.files.size(); ++i) {
     const ManifestFile& entry = manifest_.files[i];
-    const bool is_delta = !manifest_.base.empty();
-    if (!entry.name.ends_with(is_delta ? delta_suffix : kSuffix)) continue;
+    if (!has_tensors(manifest_, entry)) continue;
     auto file = ChunkReader::open(files_, path_, entry, {.verify = verify});
     if (!file.ok()) return file.status();
     auto header = read_header(**file, entry, path_ + "/" + entry.name);
@@ -113,7 +111,7 @@ Status CheckpointReader::load_headers(bool verify) {
       return Status::corrupt(
           fmt::format("{}: headers of more than {} bytes", path_, headers_bytes_max));
     }
-    if (is_delta) {
+    if (!manifest_.base.empty()) {
       auto sorted = sort_delta(header->pieces, path_ + "/" + entry.name);
       if (!sorted.ok()) return sorted.status();
       header->pieces = std::move(sorted->whole);

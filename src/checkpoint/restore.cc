@@ -10,6 +10,7 @@
 #include "base/aligned_memory.h"
 #include "checkpoint/batches.h"
 #include "checkpoint/copy.h"
+#include "checkpoint/delta.h"
 #include "checkpoint/look.h"
 #include "checkpoint/parts.h"
 #include "checkpoint/safetensors.h"
@@ -24,7 +25,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kAlignment = 4096;
 constexpr std::string_view kIndexName = "model.safetensors.index.json";
-constexpr std::string_view kSuffix = ".safetensors";
 
 // One file to be written: which parts of which tensors.
 struct Shard {
@@ -178,7 +178,7 @@ Status write_file(PartialFolder& folder, const std::string& name, std::uint64_t 
 std::vector<std::string> files_without_tensors(const Manifest& manifest, std::uint32_t from_rank) {
   std::vector<std::string> names;
   for (const ManifestFile& file : manifest.files) {
-    if (!file.name.ends_with(kSuffix) && file.rank >= from_rank) names.push_back(file.name);
+    if (!has_tensors(manifest, file) && file.rank >= from_rank) names.push_back(file.name);
   }
   return names;
 }
@@ -231,6 +231,7 @@ Result<Resharded> restore_ranks(FileSystem& files, const CheckpointReader& reade
   if (Status status = check_wanted(reader, options); !status.ok()) return status;
   Manifest facts = reader.manifest();
   facts.world_size = ranks;
+  facts.base.clear();
   CheckpointFolder into(files, without_last_slash(folder));
   auto draft = Draft::begin(into, facts);
   if (!draft.ok()) return draft.status();
@@ -260,7 +261,7 @@ Result<Resharded> restore_ranks(FileSystem& files, const CheckpointReader& reade
     out.what.bytes += shard.bytes;
   }
   for (const ManifestFile& entry : reader.manifest().files) {
-    if (entry.name.ends_with(kSuffix) || entry.rank >= ranks) continue;
+    if (has_tensors(reader.manifest(), entry) || entry.rank >= ranks) continue;
     Status status = copy_file(files, reader.path(), entry, **draft, entry.rank, {});
     if (!status.ok()) return status;
     out.what.files.push_back(entry.name);

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "replica/slot.h"
@@ -26,6 +27,10 @@ struct Choice {
   std::uint64_t step = 0;
   std::map<std::uint32_t, std::shared_ptr<Slot>> slots;  // by rank
 };
+
+[[nodiscard]] inline bool is_before(const Choice& a, const Choice& b) {
+  return std::pair(a.attempt, a.step) < std::pair(b.attempt, b.step);
+}
 
 // The oldest that all of `ranks` ranks have pinned.
 [[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks);

@@ -189,9 +189,6 @@ bool Holder::serve(int client) {
     return false;
   }
   if (message.say == Say::reserve) on_reserve(rank, message);
-  if (message.say == Say::thin && rank.hello.keep_last > 0) {
-    disk_.add([this, told = rank.hello] { thin_out(told); });
-  }
   if (message.say == Say::bye) rank.done = true;
   return true;
 }
@@ -339,12 +336,15 @@ std::uint32_t Holder::ranks_here() const {
 void Holder::consider() {
   if (writing_ || ranks_here() == 0) return;
   const HeldByRank now = held();
-  if (const auto choice = next_to_persist(now, ranks_here())) return start(*choice);
-  if (const auto choice = next_rows(now, ranks_here())) return start_rows(*choice);
+  const auto whole = next_to_persist(now, ranks_here());
+  const auto rows = next_rows(now, ranks_here());
+  // In the order of their steps: the disk must not end with an older one.
+  if (rows && (!whole || is_before(rows->rows, *whole))) return start_rows(*rows);
+  if (whole) return start(*whole);
   std::uint64_t newest = 0;
   for (const auto& [number, rank] : ranks_) newest = std::max(newest, rank->hello.attempt);
   for (const auto& slot : lost_causes(now, ranks_here(), newest)) slot->unpin();
-  for (const auto& slot : lost_rows(now, newest)) slot->clear();
+  drop_lost_rows(now, newest);
 }
 
 void Holder::write_newest() {

@@ -99,6 +99,7 @@ class Holder {
   void work_off(const RowsChoice& choice, const Message& told, RowsDone& done);
   void rows_finished(const RowsChoice& choice, const RowsDone& done);
   void tell_waiting();
+  void drop_lost_rows(const HeldByRank& held, std::uint64_t newest);
   [[nodiscard]] bool has_clients() const;
   [[nodiscard]] bool all_done() const;
   [[nodiscard]] int wait_ms(std::int64_t now_ns) const;

@@ -102,6 +102,20 @@ void Holder::rows_finished(const RowsChoice& choice, const RowsDone& done) {
            done.took_ns);
 }
 
+void Holder::drop_lost_rows(const HeldByRank& held, std::uint64_t newest) {
+  for (const auto& slot : lost_rows(held, newest)) {
+    const auto facts = slot->facts();
+    const bool awaited = slot->state() == SlotState::pinned && facts;
+    slot->clear();
+    if (!awaited || !ranks_.contains(facts->rank)) continue;
+    Message message{.say = Say::failed};
+    message.step = facts->step;
+    message.text = "the image that its rows belong to is gone";
+    const Rank& rank = *ranks_.at(facts->rank);
+    if (rank.client.valid()) (void)send_packet(rank.client.get(), message);
+  }
+}
+
 // Who comes after one that died finds all that it left in the images. An image that is on its way
 // to the disk takes no rows: then the disk has to wait for the next save.
 void Holder::tell_waiting() {

@@ -61,11 +61,6 @@ void Link::look() {
   send({.say = Say::look});
 }
 
-void Link::thin() {
-  const Lock lock(mutex_);
-  send({.say = Say::thin});
-}
-
 void Link::bye() {
   const Lock lock(mutex_);
   send({.say = Say::bye});

@@ -55,8 +55,6 @@ class Link {
                       std::int64_t limit_ns) const;
   // Of the last reserve(), or of everything; "" while there is none.
   [[nodiscard]] std::string refusal() const;
-  // A checkpoint was committed without the holder: it may remove old ones.
-  void thin();
   // Nobody will go on from here.
   void bye();
   // The holder could not put rows into the image. Asked for once.

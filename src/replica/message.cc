@@ -10,8 +10,8 @@ using base::Result;
 using base::Status;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 10> kSay = {
-    "hello", "reserve", "look", "thin", "bye", "slots", "whole", "durable", "failed", "refused"};
+constexpr std::array<std::string_view, 9> kSay = {"hello", "reserve", "look",   "bye",    "slots",
+                                                  "whole", "durable", "failed", "refused"};
 
 // Missing ones keep what they are; one of another type spoils the packet.
 class Fields {

@@ -23,7 +23,6 @@ enum class Say : std::uint8_t {
   reserve,  // memory for so many images of so many bytes, and for so many times rows of them;
             // answered by `slots` or `failed`
   look,     // a slot was sealed
-  thin,     // a checkpoint was committed without us: old ones may go
   bye,      // it ends, and nobody will go on from here
   // The holder's.
   slots,    // these are the rank's, ready for use

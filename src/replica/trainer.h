@@ -66,7 +66,6 @@ class Trainer {
                  std::span<const Source> sources);
 
   [[nodiscard]] std::string refusal() const { return link_.refusal(); }
-  void thin() { link_.thin(); }
   void bye() { link_.bye(); }
 
   // What the predecessor left, the newest first. Waits for the holder's answer.

@@ -9,7 +9,7 @@ import signal
 from typing import Any
 
 import pytest
-from replica_machine import Machine
+from replica_machine import SCRIPTS, Machine
 
 
 def end_of(output: str) -> str:
@@ -160,30 +160,20 @@ def test_people_see_what_a_delta_is(machine: Machine) -> None:
     refused = machine.headway("ckpt", "copy", path, machine.tmp / "copy", code=None)
     assert "only what changed since" in refused and "restore-to" in refused
     whole = machine.tmp / "whole"
-    machine.headway("ckpt", "restore-to", path, whole)
+    machine.headway("ckpt", "restore-to", path, whole, "--ranks", 1)
     machine.headway("ckpt", "diff", path, whole)
 
 
 def test_ranks_go_the_same_way(machine: Machine) -> None:
-    plain = machine.headway(
-        "run",
-        "--nproc",
-        2,
-        "--job",
-        "a",
-        __file__.replace("test_rows.py", "scripts/train_tables.py"),
-    )
+    def train(job: str, **variables: object) -> str:
+        script = SCRIPTS / "train_tables.py"
+        words = ["run", "--nproc", 2, "--job", job, "--max-restarts", 2, script]
+        return machine.headway(*words, **variables)
+
+    plain = train("a")
     machine.end_holders()
     shutil.rmtree(machine.checkpoints)
-    killed = machine.headway(
-        "run",
-        "--nproc",
-        2,
-        "--job",
-        "b",
-        __file__.replace("test_rows.py", "scripts/train_tables.py"),
-        KILL=7,
-    )
+    killed = train("b", KILL=7)
     assert "goes on after 7 from replica" in killed
     assert end_of(killed) == end_of(plain)
 

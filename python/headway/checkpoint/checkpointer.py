@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from headway import _recorder as rec
+from headway import _replica
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
@@ -94,11 +95,10 @@ class Checkpointer:
         **others: Any,
     ) -> None:
         self.folder = os.path.abspath(folder)
+        self._keep = (keep_last, keep_every_hours * 3600)
         self.parts = _make_parts(model, optimizer, loader, values, others)
         self.place = where.find_place(self.folder)
-        self.trainer = where.make_trainer(
-            self.place, self.folder, keep_last, keep_every_hours * 3600
-        )
+        self.trainer = where.make_trainer(self.place, self.folder, *self._keep)
         atexit.register(self._bye)
         self.group = agree.Group()
         self.staging = Staging(
@@ -192,10 +192,19 @@ class Checkpointer:
             self.cadence.settled(step, False)
             raise
         core.checkpoint(step, data, rec.DURABLE)
-        self.trainer.thin()
+        self._prune()
         self.last_saved = self.last_durable = step
         self.cadence.returned(step)
         self.cadence.settled(step, True)
+
+    def _prune(self) -> None:
+        keep_last, keep_every_s = self._keep
+        if self.place.rank != 0 or keep_last == 0:
+            return
+        try:
+            _replica.prune(self.folder, keep_last, keep_every_s)
+        except CheckpointError as error:  # no reason to stop training
+            warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=4)
 
     def switch_staging(self, mode: str) -> None:
         """From the next save on; to be called on every rank after the same step."""
