@@ -26,7 +26,8 @@ struct Choice {
   std::map<std::uint32_t, std::shared_ptr<Slot>> slots;  // by rank
 };
 
-// The oldest that all of `ranks` ranks have pinned.
+// The oldest that all of `ranks` ranks have, and that is pinned: by all, or by those that a holder
+// had not come to when it died.
 [[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks);
 // The newest that they all have, pinned or not.
 [[nodiscard]] std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks);

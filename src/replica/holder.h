@@ -69,9 +69,13 @@ class Holder {
   [[nodiscard]] bool serve(int client);
   void on_hello(base::UniqueFd& client, const Message& message);
   base::Status lock_folder(const Message& hello);
+  base::Status keep_lock(const Message& hello);
   void unlock_folder();
   void on_reserve(Rank& rank, const Message& message);
   void allocate(Rank& rank, std::uint32_t missing);
+  void refill(Rank& rank);
+  void drop_broken();
+  void give_up(const SlotFacts& lost, const std::string& why);
   void tell_slots(Rank& rank);
 
   [[nodiscard]] HeldByRank held() const;
@@ -79,7 +83,6 @@ class Holder {
   void consider();
   void write_newest();
   void start(const Choice& choice);
-  void thin_out(const Message& told) const;
   void finished(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
   [[nodiscard]] bool has_clients() const;
   [[nodiscard]] bool all_done() const;
@@ -98,9 +101,11 @@ class Holder {
   std::vector<base::UniqueFd> strangers_;  // connected, no hello yet
   std::optional<checkpoint::FolderLock> folder_lock_;
   std::string locked_;  // the folder
+  HeldByRank seen_;     // when it was last looked at
   std::optional<Choice> writing_;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> tried_;  // attempt, step
   base::Status last_;                                             // of the last write
+  std::optional<std::pair<std::uint64_t, Message>> last_news_;    // attempt, what was said of it
   std::int64_t alone_since_ns_ = 0;
   bool stopping_ = false;
   std::atomic<bool> give_up_ = false;

@@ -25,6 +25,9 @@ class RankSlots {
   [[nodiscard]] std::uint32_t usable(std::uint64_t bytes) const;
   // Small ones without anything in them go; with `all`, those with something in them too.
   void drop_smaller(std::uint64_t bytes, bool all);
+  // Those whose memory is no longer theirs go, but for the ones that are in use.
+  std::vector<std::shared_ptr<Slot>> drop_broken(
+      const std::function<bool(const std::shared_ptr<Slot>&)>& in_use);
   void add(std::vector<std::shared_ptr<Slot>> slots);
   void remove_all();
   // Paths for `count` new ones.

@@ -19,7 +19,7 @@ base::Status Trainer::plan(const std::vector<ImagePiece>& pieces, std::uint32_t 
   return {};
 }
 
-std::vector<Whole> Trainer::whole_ones() const {
+std::vector<Whole> Trainer::whole_ones() {
   std::vector<Whole> whole;
   for (const auto& slot : link_.slots()) {
     if (const auto facts = slot->facts()) whole.push_back({slot, *facts});
@@ -30,7 +30,7 @@ std::vector<Whole> Trainer::whole_ones() const {
 }
 
 // Of those that may be written into the one that holds the least: nothing, half, the oldest.
-std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
+std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) {
   const auto whole = whole_ones();
   for (const SlotState wanted : {SlotState::empty, SlotState::writing}) {
     for (const auto& slot : link_.slots()) {
@@ -46,12 +46,17 @@ std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
   return nullptr;
 }
 
-bool Trainer::wait_for_slot(std::int64_t wait_ns) const {
+bool Trainer::wait_for_slot(std::int64_t wait_ns) {
   HW_CHECK(stage_ != nullptr);
   constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise
+  bool asked = false;
   while (find_free(stage_->plan().bytes) == nullptr) {
-    if (wait_ns <= 0 || !link_.refusal().empty()) return false;
-    (void)link_.wait_for_slots([](const auto&) { return false; }, std::min(wait_ns, kLookNs));
+    if (!link_.refusal().empty()) {
+      if (std::exchange(asked, true)) return false;
+      link_.ask_again();
+    }
+    if (wait_ns <= 0) return false;
+    link_.wait_for_news(std::min(wait_ns, kLookNs));
     wait_ns -= kLookNs;
   }
   return true;

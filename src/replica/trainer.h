@@ -30,8 +30,8 @@ class Trainer {
   [[nodiscard]] const Stage* stage() const { return stage_.get(); }
 
   // Waits at most so long until begin() finds a slot. False: all are pinned, or not there yet;
-  // refusal() may say why.
-  bool wait_for_slot(std::int64_t wait_ns) const;
+  // refusal() may say why. What was refused before is asked for again: there may be room by now.
+  bool wait_for_slot(std::int64_t wait_ns);
   // A slot to write into, or none. The newest whole step is never given away.
   std::shared_ptr<Slot> begin();
   // Copies the state into the slot and seals it. `sources` as in Stage::fill().
@@ -45,6 +45,7 @@ class Trainer {
             std::span<const std::byte* const> sources);
   [[nodiscard]] std::string refusal() const { return link_.refusal(); }
   void bye() { link_.bye(); }
+  void look() { link_.look(); }
 
   // What the predecessor left, the newest first. Waits for the holder's answer.
   std::vector<Whole> left_behind(std::int64_t wait_ns);
@@ -56,8 +57,8 @@ class Trainer {
   std::shared_ptr<Slot> adopt(const Whole& whole, bool spare);
 
  private:
-  std::vector<Whole> whole_ones() const;
-  std::shared_ptr<Slot> find_free(std::uint64_t bytes) const;
+  std::vector<Whole> whole_ones();
+  std::shared_ptr<Slot> find_free(std::uint64_t bytes);
 
   Link link_;
   CopyTeam team_;
