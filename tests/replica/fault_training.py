@@ -114,17 +114,15 @@ def mounted(folder: Path, *arguments: object) -> Iterator[None]:
 
 
 @contextmanager
-def ext4(folder: Path, image: Path, megabytes: int) -> Iterator[None]:
+def ext4(folder: Path, image: Path, megabytes: int, *options: str) -> Iterator[None]:
     """A small disk with a real file system, in a file."""
     if shutil.which("mkfs.ext4") is None:
         pytest.skip("no mkfs.ext4 here")
     with open(image, "wb") as file:
         file.truncate(megabytes << 20)
-    subprocess.run(
-        ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", image],
-        check=True,
-        capture_output=True,
-    )
+    eager = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
+    make = ["mkfs.ext4", "-q", "-F", "-E", eager, *options, str(image)]
+    subprocess.run(make, check=True, capture_output=True)
     with mounted(folder, "-o", "loop,errors=continue", image):
         yield
 

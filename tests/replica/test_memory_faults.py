@@ -105,13 +105,16 @@ def memory_group(name: str, most: int) -> Iterator[Path]:
 @needs_root
 def test_a_limit_of_memory(machine: Machine) -> None:
     """The kernel would kill somebody, and it might be the trainer: nothing is taken then."""
-    with memory_group(f"hw-{machine.mark[:8]}", 1200 << 20) as group:
+    with memory_group(f"hw-{machine.mark[:8]}", 500 << 20) as group:
         join = f'echo $$ > {group}/cgroup.procs; exec "$@"'
         training = Training(
-            machine, ("sh", "-c", join, "sh"), WIDTH=5000, STEPS=4, PAUSE=0, EVERY=2
+            machine, ("sh", "-c", join, "sh"), WIDTH=3000, STEPS=4, PAUSE=0, EVERY=2
         )
-        output = training.ends()
-        machine.end_holders()
+        try:
+            output = training.ends()
+        finally:
+            training.process.kill()
+            machine.end_holders()
     assert "rank 0 end" in output
     said = training.complaints()
     assert any("the replica of rank 0 needs 2 x " in text for text in said), output

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -129,8 +130,10 @@ def _dtype(name: str) -> torch.dtype:
 def _numpy_scalar(content: list[str]) -> Any:
     if numpy is None:
         raise CheckpointError("the state holds a number of numpy's, which is not installed")
-    dtype = numpy.dtype(content[0])
-    text = content[1]
+    kind, text = content
+    if not re.fullmatch(r"[<>|=]?[biuf]\d{1,2}", kind):  # numpy reads a whole language there
+        raise CheckpointError(f"numpy has no number {kind[:40]!r}")
+    dtype = numpy.dtype(kind)
     if dtype.kind == "b":
         return dtype.type(text == "True")
     return dtype.type(float(text) if dtype.kind == "f" else int(text))
