@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,13 @@ class Reader(_AtPath, StorageReader):
         if self._reader is None:
             path = self.path
             if not (Path(path) / "MANIFEST.json").exists():
-                found = _replica.list_checkpoints(path, 1)
+                found, damaged = _replica.list_checkpoints(path, 1)
+                for text in damaged:
+                    warnings.warn(
+                        f"headway: a checkpoint is passed over: {text}",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
                 if not found:
                     raise CheckpointError(f"{path}: no good checkpoint is in it")
                 path = os.path.join(path, found[0][0])

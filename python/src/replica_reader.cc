@@ -1,4 +1,5 @@
 // Checkpoints on disk for Python: which there are, and any part of any tensor in them.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -21,18 +22,26 @@ namespace nb = nanobind;
 
 using Listed = std::tuple<std::string, std::uint64_t, std::int64_t>;  // name, step, time
 
-// The newest ones whose manifests are good and whose files are there in full.
-std::vector<Listed> list_checkpoints(const std::string& path, std::size_t max) {
+// The newest ones whose manifests are good and whose files are there in full; and of those that are
+// newer than these, and not good, what is wrong. A folder without a manifest never was one and is
+// not worth a word.
+std::pair<std::vector<Listed>, std::vector<std::string>> list_checkpoints(const std::string& path,
+                                                                          std::size_t max) {
   const checkpoint::CheckpointFolder folder(base::real_file_system(), path);
   auto names = folder.list();
   raise_if_bad(names.status());
   std::vector<Listed> listed;
+  std::vector<std::string> damaged;
   for (const checkpoint::CheckpointName& name : *names) {
     if (listed.size() == max) break;
     auto manifest = folder.read_sized(name);
-    if (manifest.ok()) listed.emplace_back(name.text(), name.step, manifest->time_ns);
+    if (manifest.ok()) {
+      listed.emplace_back(name.text(), name.step, manifest->time_ns);
+    } else if (listed.empty() && manifest.status().code() != base::Code::not_found) {
+      damaged.push_back(manifest.status().message());
+    }
   }
-  return listed;
+  return {listed, damaged};
 }
 
 // (name, offsets, shape, address): this part of that tensor, to that place.

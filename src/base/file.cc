@@ -23,7 +23,9 @@ void UniqueFd::reset(int fd) {
 Status errno_status(std::string_view path, std::string_view action, int error) {
   std::string message = std::string(path) + ": " + std::string(action) + ": " +
                         std::strerror(error) + " (errno " + std::to_string(error) + ")";
-  return {error == ENOENT ? Code::not_found : Code::io_error, std::move(message)};
+  const bool full = error == ENOSPC || error == EDQUOT;
+  const Code code = error == ENOENT ? Code::not_found : full ? Code::no_space : Code::io_error;
+  return {code, std::move(message)};
 }
 
 int make_dirs_errno(const std::string& path) {

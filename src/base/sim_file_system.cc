@@ -16,22 +16,24 @@ class SimOutput final : public OutputFile {
       : files_(files), path_(std::move(path)), node_(node) {}
 
   Status write(std::uint64_t offset, std::span<const std::byte> data) override {
-    if (Status status = files_.begin_call(path_); !status.ok()) return status;
-    SimFileSystem::Write made{offset, {}};
-    made.data.assign(reinterpret_cast<const char*>(data.data()), data.size());
-    auto& node = files_.nodes_[node_];
-    SimFileSystem::apply(made, node.live);
-    node.unsynced.push_back(std::move(made));
-    return {};
+    Status status = files_.begin_call(path_, SimFileSystem::Deed::grows);
+    const bool torn = !status.ok() && files_.fault_ && files_.fault_->torn && !files_.off();
+    if (torn) data = data.first(data.size() / 2);
+    if (status.ok() || torn) files_.write(node_, offset, data);
+    return status;
   }
   Status sync() override {
-    if (Status status = files_.begin_call(path_); !status.ok()) return status;
     auto& node = files_.nodes_[node_];
-    node.durable = node.live;
+    if (Status status = files_.begin_call(path_, SimFileSystem::Deed::grows); !status.ok()) {
+      if (files_.off()) return status;
+      node.unsynced.clear();  // the pages are clean now, and nobody will write them
+      return status;
+    }
+    for (const auto& write : node.unsynced) SimFileSystem::apply(write, node.durable);
     node.unsynced.clear();
     return {};
   }
-  Status close() override { return files_.begin_call(path_); }
+  Status close() override { return files_.begin_call(path_, SimFileSystem::Deed::grows); }
 
  private:
   SimFileSystem& files_;
@@ -46,7 +48,9 @@ class SimInput final : public InputFile {
 
   [[nodiscard]] std::uint64_t bytes() const override { return files_.nodes_[node_].live.size(); }
   Status read(std::uint64_t offset, std::span<std::byte> into) override {
-    if (Status status = files_.begin_call(path_); !status.ok()) return status;
+    if (Status status = files_.begin_call(path_, SimFileSystem::Deed::reads); !status.ok()) {
+      return status;
+    }
     const std::string& live = files_.nodes_[node_].live;
     if (offset > live.size() || into.size() > live.size() - offset) {
       return Status::corrupt(path_ + ": ends too early");
@@ -65,11 +69,26 @@ SimFileSystem::SimFileSystem() {
   nodes_.emplace_back().is_folder = true;
 }
 
-Status SimFileSystem::begin_call(const std::string& path) {
+bool SimFileSystem::hits(std::size_t call, Deed deed) const {
+  if (!fault_ || call < fault_->call) return false;
+  if (call == fault_->call) return true;
+  if (!fault_->lasting) return false;
+  if (fault_->error == ENOSPC) return deed == Deed::grows;  // a full disk can be read and emptied
+  return fault_->error != EROFS || deed != Deed::reads;
+}
+
+Status SimFileSystem::begin_call(const std::string& path, Deed deed) {
   const std::size_t call = calls_++;
   if (off_at_ && call >= *off_at_) return errno_status(path, "the power is off", EIO);
-  if (fail_at_ && call == *fail_at_) return errno_status(path, "injected", ENOSPC);
+  if (hits(call, deed)) return errno_status(path, "injected", fault_->error);
   return {};
+}
+
+void SimFileSystem::write(NodeId node, std::uint64_t offset, std::span<const std::byte> data) {
+  Write made{offset, {}};
+  made.data.assign(reinterpret_cast<const char*>(data.data()), data.size());
+  apply(made, nodes_[node].live);
+  nodes_[node].unsynced.push_back(std::move(made));
 }
 
 std::optional<SimFileSystem::NodeId> SimFileSystem::find(const std::string& path) const {
@@ -115,18 +134,21 @@ void SimFileSystem::change(NodeId folder, const Node::Change& change) {
 }
 
 Result<std::unique_ptr<OutputFile>> SimFileSystem::create(const std::string& path,
-                                                          const CreateOptions&) {
-  if (Status status = begin_call(path); !status.ok()) return status;
+                                                          const CreateOptions& options) {
+  if (Status status = begin_call(path, Deed::grows); !status.ok()) return status;
   const auto place = place_of(path);
   if (!place) return errno_status(path, "create", ENOENT);
   if (find(path)) return errno_status(path, "create", EEXIST);
   nodes_.push_back({});
   change(place->folder, {{place->name, nodes_.size() - 1}});
+  if (options.bytes > 0) {
+    write(nodes_.size() - 1, 0, std::vector<std::byte>(static_cast<std::size_t>(options.bytes)));
+  }
   return std::unique_ptr<OutputFile>(std::make_unique<SimOutput>(*this, path, nodes_.size() - 1));
 }
 
 Result<std::unique_ptr<InputFile>> SimFileSystem::open(const std::string& path) {
-  if (Status status = begin_call(path); !status.ok()) return status;
+  if (Status status = begin_call(path, Deed::reads); !status.ok()) return status;
   const auto node = find(path);
   if (!node) return errno_status(path, "open", ENOENT);
   if (nodes_[*node].is_folder) return errno_status(path, "open", EISDIR);
@@ -134,7 +156,7 @@ Result<std::unique_ptr<InputFile>> SimFileSystem::open(const std::string& path) 
 }
 
 Status SimFileSystem::make_folder(const std::string& path) {
-  if (Status status = begin_call(path); !status.ok()) return status;
+  if (Status status = begin_call(path, Deed::grows); !status.ok()) return status;
   if (const auto node = find(path)) {
     return nodes_[*node].is_folder ? Status() : errno_status(path, "mkdir", EEXIST);
   }
@@ -147,7 +169,7 @@ Status SimFileSystem::make_folder(const std::string& path) {
 
 // Within one folder, as all of ours are.
 Status SimFileSystem::rename(const std::string& from, const std::string& to) {
-  if (Status status = begin_call(to); !status.ok()) return status;
+  if (Status status = begin_call(to, Deed::grows); !status.ok()) return status;
   const auto node = find(from);
   const auto old_place = place_of(from), new_place = place_of(to);
   if (!node || !old_place || !new_place) return errno_status(to, "rename", ENOENT);
@@ -160,7 +182,7 @@ Status SimFileSystem::rename(const std::string& from, const std::string& to) {
 }
 
 Status SimFileSystem::remove_file(const std::string& path) {
-  if (Status status = begin_call(path); !status.ok()) return status;
+  if (Status status = begin_call(path, Deed::shrinks); !status.ok()) return status;
   const auto node = find(path);
   if (!node) return errno_status(path, "remove", ENOENT);
   if (nodes_[*node].is_folder) return errno_status(path, "remove", EISDIR);
@@ -170,7 +192,7 @@ Status SimFileSystem::remove_file(const std::string& path) {
 }
 
 Status SimFileSystem::remove_folder(const std::string& path) {
-  if (Status status = begin_call(path); !status.ok()) return status;
+  if (Status status = begin_call(path, Deed::shrinks); !status.ok()) return status;
   const auto node = find(path);
   if (!node) return errno_status(path, "remove", ENOENT);
   if (!nodes_[*node].is_folder) return errno_status(path, "remove", ENOTDIR);
@@ -181,7 +203,7 @@ Status SimFileSystem::remove_folder(const std::string& path) {
 }
 
 Status SimFileSystem::sync_folder(const std::string& path) {
-  if (Status status = begin_call(path); !status.ok()) return status;
+  if (Status status = begin_call(path, Deed::grows); !status.ok()) return status;
   const auto node = find(path);
   if (!node || !nodes_[*node].is_folder) return errno_status(path, "fsync", ENOENT);
   Node& folder = nodes_[*node];
@@ -191,7 +213,7 @@ Status SimFileSystem::sync_folder(const std::string& path) {
 }
 
 Result<std::vector<FolderEntry>> SimFileSystem::list(const std::string& path) {
-  if (Status status = begin_call(path); !status.ok()) return status;
+  if (Status status = begin_call(path, Deed::reads); !status.ok()) return status;
   const auto node = find(path);
   if (!node || !nodes_[*node].is_folder) return errno_status(path, "list", ENOENT);
   std::vector<FolderEntry> entries;
@@ -217,12 +239,18 @@ std::unique_ptr<SimFileSystem> SimFileSystem::after_crash(
     node.names = node.durable_names;
     for (Write& write : node.unsynced) {
       const double kept = keep(end++);
-      if (kept <= 0) continue;
-      if (kept < 1) {
+      if (kept == 0) continue;
+      if (std::abs(kept) < 1) {
         const auto sectors =
-            std::floor(kept * static_cast<double>(write.data.size() / sector_bytes + 1));
-        write.data.resize(
-            std::min(write.data.size(), static_cast<std::size_t>(sectors) * sector_bytes));
+            std::floor(std::abs(kept) * static_cast<double>(write.data.size() / sector_bytes + 1));
+        const std::size_t bytes =
+            std::min(write.data.size(), static_cast<std::size_t>(sectors) * sector_bytes);
+        if (kept < 0) {
+          write.offset += bytes;
+          write.data.erase(0, bytes);
+        } else {
+          write.data.resize(bytes);
+        }
       }
       apply(write, node.live);
     }

@@ -19,6 +19,7 @@ enum class Code : unsigned char {
   invalid_input,  // the caller's data or arguments are wrong: exit code 2
   not_found,
   io_error,
+  no_space,  // of a disk or a quota
   corrupt,
   unsupported,
   internal,

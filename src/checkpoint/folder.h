@@ -100,7 +100,9 @@ class Draft {
   // For files that others write into it (shard.h); theirs are durable before they are taken.
   [[nodiscard]] const std::string& path() const { return path_; }
   void take(ManifestFile entry);
-  // Durable when it returns well. After an error it may be there or not, but whole if it is.
+  // Durable when it returns well. After an error it may be there or not, but whole if it is. LATEST
+  // is for people: one that cannot be written (a full disk) names an older one until the next
+  // commit, and is no reason to call this a failure.
   base::Result<CheckpointName> commit();
 
  private:

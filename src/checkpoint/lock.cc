@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -49,6 +50,12 @@ base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::
       ::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), text.data(), text.size(), 0) > 0;
   (void)noted;
   return FolderLock(std::move(fd));
+}
+
+bool FolderLock::is_at(const std::string& folder) const {
+  struct stat ours{}, there{};
+  return ::fstat(fd_.get(), &ours) == 0 && ::stat((folder + "/.lock").c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
 }  // namespace headway::checkpoint

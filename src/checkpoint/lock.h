@@ -14,6 +14,8 @@ class FolderLock {
  public:
   // `purpose` in a word or two, for the other one's message. The folder must be there.
   static base::Result<FolderLock> take(const std::string& folder, const std::string& purpose);
+  // Is it still the lock of this folder? Not if that, or its .lock, is another one by now.
+  [[nodiscard]] bool is_at(const std::string& folder) const;
 
  private:
   explicit FolderLock(base::UniqueFd fd) : fd_(std::move(fd)) {}

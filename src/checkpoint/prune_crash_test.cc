@@ -172,6 +172,83 @@ TEST(RestoreCrash, OutIsThereWholeOrNotAtAll) {
   }
 }
 
+bool has_draft(const SimFileSystem& files) {
+  for (const auto& [path, content] : files.contents()) {
+    if (path.find(".draft-") != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Verbs that write into a folder of checkpoints; both make one of step 1 in /jobs/other.
+using Verb = Status (*)(SimFileSystem& files);
+const std::vector<std::pair<std::string, Verb>> kVerbs = {
+    {"copy",
+     [](SimFileSystem& files) {
+       const std::string from = std::string(kFolder) + "/step-00000001-000001";
+       return copy_checkpoint(files, from, files, "/jobs/other").status();
+     }},
+    {"restore-to --ranks", [](SimFileSystem& files) {
+       auto reader = CheckpointReader::open(files, std::string(kFolder) + "/step-00000001-000001");
+       if (!reader.ok()) return reader.status();
+       return restore_ranks(files, **reader, "/jobs/other", 3, {}).status();
+     }}};
+
+// What is in /jobs/other is good, and what was there before is as it was.
+void check_other(SimFileSystem& files, bool done, const std::string& where) {
+  EXPECT_EQ(good_steps(files), (std::vector<std::uint64_t>{1})) << where;
+  auto looks = look_at_all(files, "/jobs/other");
+  std::size_t whole = 0;
+  if (looks.ok()) {
+    for (const Look& look : *looks) {
+      if (look.unfinished) continue;
+      EXPECT_TRUE(verify_checkpoint(files, look.path)->good()) << where << look.path;
+      ++whole;
+    }
+  }
+  EXPECT_TRUE(whole > 0 || !done) << where;
+}
+
+TEST(VerbsCrash, ThePowerMayGoBeforeEveryCall) {
+  for (const auto& [name, verb] : kVerbs) {
+    for (std::size_t n = 0;; ++n) {
+      const auto files = with_checkpoints(1);
+      files->lose_power_at(n);
+      const bool done = verb(*files).ok();
+      const std::string where = fmt::format("{} call {} ", name, n);
+      each_crash_state(*files, [&](SimFileSystem& after) {
+        check_other(after, done, where);
+        EXPECT_TRUE(verb(after).ok()) << where;
+        check_other(after, true, where);
+      });
+      if (done || ::testing::Test::HasFailure()) break;
+    }
+  }
+}
+
+TEST(VerbsFail, EveryCallMayFailInEveryWay) {
+  for (const auto& [name, verb] : kVerbs) {
+    for (const int error : {ENOSPC, EIO, EROFS}) {
+      for (const bool lasting : {false, true}) {
+        for (std::size_t n = 0;; ++n) {
+          const auto files = with_checkpoints(1);
+          files->fail(SimFileSystem::Fault{n, error, lasting, n % 2 == 0});
+          const Status status = verb(*files);
+          const std::size_t calls = files->calls();
+          files->fail(std::nullopt);
+          if (status.ok() && calls <= n) break;
+          const std::string where =
+              fmt::format("{} call {} errno {}{} ", name, n, error, lasting ? " lasting" : "");
+          check_other(*files, status.ok(), where);
+          EXPECT_TRUE(error != ENOSPC || !lasting || !has_draft(*files)) << where;
+          EXPECT_TRUE(verb(*files).ok()) << where << "the next one is not held up";
+          EXPECT_FALSE(has_draft(*files)) << where;
+          if (::testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 TEST(RestoreFails, NothingIsLeftBehind) {
   const std::string from = std::string(kFolder) + "/step-00000001-000001";
   for (std::size_t n = 0;; ++n) {

@@ -10,11 +10,11 @@ namespace {
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // attempt, step
 
 // Steps that all ranks have, in their order.
-std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks, bool pinned_only) {
+std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks) {
   std::map<Key, Choice> choices;
   for (const auto& [rank, slots] : held) {
     for (const Held& one : slots) {
-      if (one.facts.since != 0 || one.applying || (pinned_only && !one.pinned)) continue;
+      if (one.facts.since != 0 || one.applying) continue;
       const Key key{one.facts.attempt, one.facts.step};
       Choice& choice = choices[key];
       choice.attempt = key.first;
@@ -29,13 +29,19 @@ std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks, bo
 }  // namespace
 
 std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks) {
-  auto choices = whole_ones(held, ranks, true);
-  if (choices.empty()) return std::nullopt;
-  return std::move(choices.begin()->second);
+  auto choices = whole_ones(held, ranks);
+  for (auto& [key, choice] : choices) {
+    for (const auto& [rank, slots] : held) {
+      for (const Held& one : slots) {
+        if (one.pinned && Key{one.facts.attempt, one.facts.step} == key) return std::move(choice);
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks) {
-  auto choices = whole_ones(held, ranks, false);
+  auto choices = whole_ones(held, ranks);
   if (choices.empty()) return std::nullopt;
   return std::move(choices.rbegin()->second);
 }
@@ -71,7 +77,8 @@ std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64
     for (const Held& rows : slots) {
       if (rows.facts.since == 0) continue;
       const bool passed = std::any_of(slots.begin(), slots.end(), [&](const Held& other) {
-        return other.facts.since == 0 && other.facts.sequence > rows.facts.sequence;
+        return other.facts.since == 0 && !other.applying &&
+               other.facts.sequence >= rows.facts.sequence;
       });
       if (rows.facts.attempt < newest || passed) lost.push_back(rows.slot);
     }
@@ -81,7 +88,7 @@ std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64
 
 std::vector<std::shared_ptr<Slot>> lost_causes(const HeldByRank& held, std::uint32_t ranks,
                                                std::uint64_t newest) {
-  const auto whole = whole_ones(held, ranks, false);
+  const auto whole = whole_ones(held, ranks);
   const auto passed = [&held](const Key& key) {
     return std::any_of(held.begin(), held.end(), [&key](const auto& entry) {
       bool has = false;

@@ -21,18 +21,20 @@ struct Held {
   bool applying = false;  // then the facts are those of before
 };
 using HeldByRank = std::map<std::uint32_t, std::vector<Held>>;
+using SlotByRank = std::map<std::uint32_t, std::shared_ptr<Slot>>;
 
 struct Choice {
   std::uint64_t attempt = 0;
   std::uint64_t step = 0;
-  std::map<std::uint32_t, std::shared_ptr<Slot>> slots;  // by rank
+  SlotByRank slots;
 };
 
 [[nodiscard]] inline bool is_before(const Choice& a, const Choice& b) {
   return std::pair(a.attempt, a.step) < std::pair(b.attempt, b.step);
 }
 
-// The oldest that all of `ranks` ranks have pinned.
+// The oldest that all of `ranks` ranks have, and that is pinned: by all, or by those that a holder
+// had not come to when it died.
 [[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks);
 // The newest that they all have, pinned or not.
 [[nodiscard]] std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks);
@@ -41,9 +43,9 @@ struct Choice {
 // question is only whether there are such rows.
 struct RowsChoice {
   Choice rows;
-  std::map<std::uint32_t, std::shared_ptr<Slot>> images;  // by rank
-  std::map<std::uint32_t, SlotFacts> facts;               // of the rows
-  bool pinned = false;                                    // they are to get to the disk
+  SlotByRank images;
+  std::map<std::uint32_t, SlotFacts> facts;  // of the rows, by rank
+  bool pinned = false;                       // they are to get to the disk
 };
 [[nodiscard]] std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
                                                   bool also_of_pinned = false);

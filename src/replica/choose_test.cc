@@ -33,6 +33,14 @@ TEST(Choose, TheOldestIsWrittenFirstAndTheNewestIsGoneOnFrom) {
   EXPECT_EQ(newest_whole(one, 1)->step, 30U);
 }
 
+TEST(Choose, WhatAHolderHadHalfLetGoIsWrittenAgain) {
+  const HeldByRank half = {{0, {held(1, 10, false)}}, {1, {held(1, 10, true)}}};
+  ASSERT_TRUE(next_to_persist(half, 2)) << "else rank 1's would be pinned for ever";
+  EXPECT_EQ(next_to_persist(half, 2)->slots.size(), 2U);
+  const HeldByRank none = {{0, {held(1, 10, false)}}, {1, {held(1, 10, false)}}};
+  EXPECT_FALSE(next_to_persist(none, 2));
+}
+
 TEST(Choose, ALaterAttemptIsNewerWhateverItsStep) {
   const HeldByRank one = {{0, {held(1, 30, false), held(2, 12, false)}}};
   EXPECT_EQ(newest_whole(one, 1)->step, 12U);

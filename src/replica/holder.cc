@@ -14,11 +14,10 @@
 
 #include "base/clock.h"
 #include "base/file_system.h"
-#include "checkpoint/prune.h"
 #include "replica/abandoned.h"
 #include "replica/memory_room.h"
 #include "replica/packet_socket.h"
-#include "replica/persist.h"
+#include "replica/save_step.h"
 
 namespace headway::replica {
 namespace {
@@ -34,7 +33,8 @@ std::int64_t now_ns() {
   return base::clock_ns(CLOCK_MONOTONIC);
 }
 
-std::string gib(std::uint64_t bytes) {
+std::string size_text(std::uint64_t bytes) {
+  if (bytes < 1 << 30) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
   return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
@@ -99,6 +99,7 @@ Status Holder::run(int stop) {
     if (::poll(fds.data(), fds.size(), wait_ms(now_ns())) < 0 && errno != EINTR) {
       return base::errno_status("poll", "wait", errno);
     }
+    drop_broken();
     serve_posts();
     if (fds[0].revents != 0) {
       stopping_ = true;
@@ -212,6 +213,10 @@ void Holder::on_hello(UniqueFd& client, const Message& message) {
   rank.hello = message;
   rank.done = false;
   rank.untold = true;
+  // It may have been without a holder when this became known.
+  if (last_news_ && last_news_->first == message.attempt && rank.client.valid()) {
+    (void)send_packet(rank.client.get(), last_news_->second);
+  }
 }
 
 // As long as somebody trains, nobody else saves there or removes anything. Of several machines the
@@ -232,6 +237,14 @@ Status Holder::lock_folder(const Message& hello) {
   return {};
 }
 
+// Somebody may have removed the folder under us: then our lock is on a file that nobody finds, and
+// another job could take the new one.
+Status Holder::keep_lock(const Message& hello) {
+  if (folder_lock_ && folder_lock_->is_at(hello.folder)) return {};
+  unlock_folder();
+  return lock_folder(hello);
+}
+
 void Holder::unlock_folder() {
   folder_lock_.reset();
   locked_.clear();
@@ -242,11 +255,11 @@ void Holder::on_reserve(Rank& rank, const Message& message) {
   rank.count = message.count;
   rank.rows_bytes = message.rows_bytes;
   rank.rows_count = message.rows_count;
-  meet(rank);
+  refill(rank);
 }
 
 // What was asked for last, whatever was asked for before.
-void Holder::meet(Rank& rank) {
+void Holder::refill(Rank& rank) {
   if (rank.allocating) return;
   const RankSlots::Sizes sizes{rank.bytes, rank.rows_bytes};
   rank.slots.drop_unfit(sizes, false);
@@ -260,18 +273,54 @@ void Holder::meet(Rank& rank) {
   }
 }
 
+// Slots whose files somebody has cut or removed: whoever touches such memory is killed. Those that
+// are on their way to the disk are looked at when that is over.
+void Holder::drop_broken() {
+  for (const auto& [number, rank] : ranks_) {
+    const auto is_written = [&, rank = number](const std::shared_ptr<Slot>& slot) {
+      return writing_ && writing_->slots.contains(rank) && writing_->slots.at(rank) == slot;
+    };
+    const auto broken = rank->slots.drop_broken(is_written);
+    for (const auto& slot : broken) {
+      const std::string why = slot->path() + ": somebody has removed it or cut it short";
+      options_.note(why);
+      for (const Held& held : seen_[number]) {
+        if (held.slot == slot && held.pinned) give_up(held.facts, why);
+      }
+    }
+    if (!broken.empty() && rank->client.valid() && rank->count > 0) refill(*rank);
+  }
+}
+
+// A step that was to get to the disk and cannot: nobody waits for it any more.
+void Holder::give_up(const SlotFacts& lost, const std::string& why) {
+  Message message{.say = Say::failed};
+  message.step = lost.step;
+  message.text = why + ". Training goes on, and the next save tries again";
+  for (const auto& [number, rank] : ranks_) {
+    for (const auto& slot : rank->slots.all()) {
+      const auto facts = slot->facts();
+      if (facts && facts->step == lost.step && facts->attempt == lost.attempt) slot->unpin();
+    }
+    if (rank->client.valid()) (void)send_packet(rank->client.get(), message);
+  }
+}
+
 void Holder::allocate(Rank& rank, const RankSlots::Usable& missing) {
   const std::uint64_t room = memory_room(options_.folder);
   const double needed = static_cast<double>(missing.images) * static_cast<double>(rank.bytes) +
                         static_cast<double>(missing.rows) * static_cast<double>(rank.rows_bytes);
   if (needed > static_cast<double>(room)) {
     const std::string rows =
-        missing.rows == 0 ? "" : fmt::format(" and {} x {}", missing.rows, gib(rank.rows_bytes));
+        missing.rows == 0 ? ""
+                          : fmt::format(" and {} x {}", missing.rows, size_text(rank.rows_bytes));
     Message refusal{.say = Say::failed};
     refusal.text = fmt::format(
-        "the replica of rank {} needs {} x {}{} of memory and {} may be taken: save with "
-        "staging=\"stream\", or give the job more memory",
-        rank.hello.rank, missing.images, gib(rank.bytes), rows, gib(room));
+        "the replica of rank {} needs {} x {}{} of memory and {} may be taken in {}: save with "
+        "staging=\"stream\", or give the job more memory. Until then nothing is saved; training "
+        "goes on",
+        rank.hello.rank, missing.images, size_text(rank.bytes), rows, size_text(room),
+        options_.folder);
     (void)send_packet(rank.client.get(), refusal);
     return;
   }
@@ -290,7 +339,7 @@ void Holder::allocate(Rank& rank, const RankSlots::Usable& missing) {
       if (slots.ok()) {
         rank.slots.add(std::move(*slots));
         if (!rank.untold) tell_slots(rank);
-        meet(rank);
+        refill(rank);
       } else {
         options_.note(slots.status().message());
         Message refusal{.say = Say::failed};
@@ -336,6 +385,7 @@ std::uint32_t Holder::ranks_here() const {
 void Holder::consider() {
   if (writing_ || ranks_here() == 0) return;
   const HeldByRank now = held();
+  seen_ = now;
   const auto whole = next_to_persist(now, ranks_here());
   const auto rows = next_rows(now, ranks_here());
   // In the order of their steps: the disk must not end with an older one.
@@ -351,32 +401,23 @@ void Holder::write_newest() {
   if (writing_ || ranks_here() == 0) return;
   const auto choice = newest_whole(held(), ranks_here());
   if (!choice || tried_ >= std::pair(choice->attempt, choice->step)) return;
-  for (const auto& [number, slot] : choice->slots) {
-    if (slot->state() != SlotState::pinned && !slot->try_pin()) return;
-  }
   start(*choice);
 }
 
 void Holder::start(const Choice& choice) {
+  for (const auto& [number, slot] : choice.slots) {
+    if (slot->state() != SlotState::pinned && !slot->try_pin()) return;
+  }
   writing_ = choice;
   (void)::futimens(lock_.get(), nullptr);  // in use: memory that is written to does not show it
-  disk_.add([this, choice, told = told_by(choice)] {
+  const Message told = told_by(choice);
+  if (Status locked = keep_lock(told); !locked.ok()) {
+    return finished(choice, with_advice(locked, told.folder), 0);
+  }
+  disk_.add([this, choice, order = order_of(told)] {
     const std::int64_t begin_ns = now_ns();
-    checkpoint::CheckpointFolder folder(base::real_file_system(), told.folder);
-    std::vector<std::shared_ptr<Slot>> slots;
-    std::map<std::uint32_t, SlotFacts> facts;
-    std::uint64_t bytes = 0;
-    for (const auto& [number, slot] : choice.slots) {
-      slots.push_back(slot);
-      if (const auto sealed = slot->facts()) {
-        facts[number] = *sealed;
-        bytes += sealed->own.bytes();
-      }
-    }
-    auto written = persist(folder, told.job, slots, "", [this] { return !give_up_; });
-    if (written.ok()) chain_.begin(told.folder, written->text(), facts, bytes);
+    auto written = save_whole(choice.slots, order, [this] { return !give_up_; });
     const std::int64_t took_ns = now_ns() - begin_ns;
-    if (written.ok() && told.keep_last > 0) thin_out(told);
     Result<std::string> name =
         written.ok() ? Result<std::string>(written->text()) : Result<std::string>(written.status());
     post([this, choice, name, took_ns] { finished(choice, name, took_ns); });
@@ -391,24 +432,35 @@ Message Holder::told_by(const Choice& choice) const {
   return {};
 }
 
-// What cannot be removed is no reason to stop training.
-void Holder::thin_out(const Message& told) const {
-  base::FileSystem& files = base::real_file_system();
-  const checkpoint::RetentionPolicy policy{told.keep_last, told.keep_every_ns, false};
-  auto plan = checkpoint::plan_prune(files, told.folder, policy);
-  Status status = plan.status();
-  if (plan.ok()) status = checkpoint::execute_prune(files, told.folder, *plan);
-  if (!status.ok()) options_.note(status.message());
+SaveOrder Holder::order_of(const Message& told) {
+  return {told.folder, told.job, {told.keep_last, told.keep_every_ns, false}};
+}
+
+// On the disk's thread: images of all ranks, and a chain of deltas may begin there.
+Result<checkpoint::CheckpointName> Holder::save_whole(const SlotByRank& images,
+                                                      const SaveOrder& order,
+                                                      const std::function<bool()>& goes_on) {
+  std::vector<std::shared_ptr<Slot>> slots;
+  std::map<std::uint32_t, SlotFacts> facts;
+  for (const auto& [number, slot] : images) {
+    slots.push_back(slot);
+    if (const auto sealed = slot->facts()) facts[number] = *sealed;
+  }
+  auto written = save_step(base::real_file_system(), order, slots, goes_on, options_.note);
+  if (written.ok()) chain_.begin(order.folder, written->text(), facts);
+  return written;
 }
 
 void Holder::finished(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {
   writing_.reset();
+  // First the word, then the deed: whoever is killed between the two leaves a slot that is pinned,
+  // and the next one writes and says it again.
+  tell_end(choice, name, took_ns);
   for (const auto& [number, slot] : choice.slots) {
     Rank& rank = *ranks_[number];
-    slot->unpin();
+    if (slot->is_intact()) slot->unpin();
     rank.slots.drop_unfit({std::min(rank.bytes, slot->capacity()), rank.rows_bytes}, true);
   }
-  tell_end(choice, name, took_ns);
 }
 
 void Holder::tell_end(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {
@@ -421,6 +473,7 @@ void Holder::tell_end(const Choice& choice, const Result<std::string>& name, std
   message.step = choice.step;
   message.nanoseconds = took_ns;
   message.text = last_.ok() ? name.value() : last_.message();
+  last_news_ = {choice.attempt, message};
   for (const auto& [number, slot] : choice.slots) {
     const Rank& rank = *ranks_[number];
     if (rank.client.valid()) (void)send_packet(rank.client.get(), message);

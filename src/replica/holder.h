@@ -25,6 +25,7 @@
 #include "replica/message.h"
 #include "replica/rank_slots.h"
 #include "replica/row_chain.h"
+#include "replica/save_step.h"
 #include "replica/worker.h"
 
 namespace headway::replica {
@@ -73,10 +74,13 @@ class Holder {
   [[nodiscard]] bool serve(int client);
   void on_hello(base::UniqueFd& client, const Message& message);
   base::Status lock_folder(const Message& hello);
+  base::Status keep_lock(const Message& hello);
   void unlock_folder();
   void on_reserve(Rank& rank, const Message& message);
-  void meet(Rank& rank);
+  void refill(Rank& rank);
   void allocate(Rank& rank, const RankSlots::Usable& missing);
+  void drop_broken();
+  void give_up(const SlotFacts& lost, const std::string& why);
   void tell_slots(Rank& rank);
 
   [[nodiscard]] HeldByRank held() const;
@@ -85,7 +89,10 @@ class Holder {
   void write_newest();
   void start(const Choice& choice);
   [[nodiscard]] Message told_by(const Choice& choice) const;
-  void thin_out(const Message& told) const;
+  static SaveOrder order_of(const Message& told);
+  base::Result<checkpoint::CheckpointName> save_whole(const SlotByRank& images,
+                                                      const SaveOrder& order,
+                                                      const std::function<bool()>& goes_on);
   void finished(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
   void tell_end(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
 
@@ -96,7 +103,7 @@ class Holder {
     std::int64_t took_ns = 0;
   };
   void start_rows(const RowsChoice& choice);
-  void work_off(const RowsChoice& choice, const Message& told, RowsDone& done);
+  void work_off(const RowsChoice& choice, SaveOrder order, RowsDone& done);
   void rows_finished(const RowsChoice& choice, const RowsDone& done);
   void tell_waiting();
   void drop_lost_rows(const HeldByRank& held, std::uint64_t newest);
@@ -117,12 +124,14 @@ class Holder {
   std::vector<base::UniqueFd> strangers_;  // connected, no hello yet
   std::optional<checkpoint::FolderLock> folder_lock_;
   std::string locked_;  // the folder
+  HeldByRank seen_;     // when it was last looked at
   std::optional<Choice> writing_;
   RowChain chain_;                      // the disk's thread
   std::atomic<bool> applying_ = false;  // rows are on their way into images
   std::atomic<bool> hurry_ = false;     // somebody waits for them
   std::optional<std::pair<std::uint64_t, std::uint64_t>> tried_;  // attempt, step
   base::Status last_;                                             // of the last write
+  std::optional<std::pair<std::uint64_t, Message>> last_news_;    // attempt, what was said of it
   std::int64_t alone_since_ns_ = 0;
   bool stopping_ = false;
   std::atomic<bool> give_up_ = false;

@@ -14,35 +14,19 @@ namespace headway::replica {
 using base::Result;
 using base::Status;
 
-namespace {
-
-std::vector<std::shared_ptr<Slot>> listed(
-    const std::map<std::uint32_t, std::shared_ptr<Slot>>& by_rank) {
-  std::vector<std::shared_ptr<Slot>> slots;
-  for (const auto& [rank, slot] : by_rank) slots.push_back(slot);
-  return slots;
-}
-
-std::uint64_t own_bytes(const std::map<std::uint32_t, SlotFacts>& facts) {
-  std::uint64_t bytes = 0;
-  for (const auto& [rank, one] : facts) bytes += one.own.bytes();
-  return bytes;
-}
-
-}  // namespace
-
 // On the disk's thread. `done` says how far it got, whatever went wrong.
-void Holder::work_off(const RowsChoice& choice, const Message& told, RowsDone& done) {
-  checkpoint::CheckpointFolder folder(base::real_file_system(), told.folder);
+void Holder::work_off(const RowsChoice& choice, SaveOrder order, RowsDone& done) {
   const auto goes_on = [this] { return !give_up_ && !hurry_; };
-  const std::string base = choice.pinned ? chain_.base_for(told.folder, choice.facts) : "";
-  if (!base.empty()) {
-    auto name = persist(folder, told.job, listed(choice.rows.slots), base, goes_on);
+  const auto take = [&done](const Result<checkpoint::CheckpointName>& name) {
     done.disk = name.status();
-    if (name.ok()) {
-      done.name = name->text();
-      chain_.add(done.name, choice.facts, own_bytes(choice.facts));
-    }
+    if (name.ok()) done.name = name.value().text();
+  };
+  order.base = choice.pinned ? chain_.base_for(order.folder, choice.facts) : "";
+  if (!order.base.empty()) {
+    std::vector<std::shared_ptr<Slot>> slots;
+    for (const auto& [rank, slot] : choice.rows.slots) slots.push_back(slot);
+    take(save_step(base::real_file_system(), order, slots, goes_on, options_.note));
+    if (done.disk.ok()) chain_.add(done.name, choice.facts);
   }
   for (const auto& [rank, rows] : choice.rows.slots) {
     done.memory = apply(*choice.images.at(rank), *rows);
@@ -50,36 +34,28 @@ void Holder::work_off(const RowsChoice& choice, const Message& told, RowsDone& d
   }
   applying_ = false;
   post([] {});  // who waited for that can go on
-  if (!choice.pinned || !base.empty()) return;
+  if (!choice.pinned || !order.base.empty()) return;
   done.disk = done.memory;
-  if (!done.disk.ok()) return;
   for (const auto& [rank, image] : choice.images) {
-    if (!image->try_pin()) done.disk = Status::io(image->path() + ": in use");
+    if (done.disk.ok() && !image->try_pin()) done.disk = Status::io(image->path() + ": in use");
   }
-  if (done.disk.ok()) {
-    auto name = persist(folder, told.job, listed(choice.images), "", goes_on);
-    done.disk = name.status();
-    if (name.ok()) {
-      done.name = name->text();
-      std::map<std::uint32_t, SlotFacts> facts;
-      for (const auto& [rank, image] : choice.images) {
-        if (const auto sealed = image->facts()) facts[rank] = *sealed;
-      }
-      chain_.begin(told.folder, done.name, facts, own_bytes(facts));
-    }
-  }
+  if (done.disk.ok()) take(save_whole(choice.images, order, goes_on));
   for (const auto& [rank, image] : choice.images) image->unpin();
 }
 
 void Holder::start_rows(const RowsChoice& choice) {
   writing_ = choice.rows;
   applying_ = true;
-  disk_.add([this, choice, told = told_by(choice.rows)] {
+  const Message told = told_by(choice.rows);
+  const Status locked = choice.pinned ? keep_lock(told) : Status();
+  disk_.add([this, choice, locked, order = order_of(told)] {
     const std::int64_t begin_ns = base::clock_ns(CLOCK_MONOTONIC);
+    RowsChoice allowed = choice;
+    allowed.pinned = choice.pinned && locked.ok();
     RowsDone done;
-    work_off(choice, told, done);
+    done.disk = locked.ok() ? locked : with_advice(locked, order.folder);
+    work_off(allowed, order, done);
     done.took_ns = base::clock_ns(CLOCK_MONOTONIC) - begin_ns;
-    if (!done.name.empty() && told.keep_last > 0) thin_out(told);
     post([this, choice, done] { rows_finished(choice, done); });
   });
 }
@@ -87,19 +63,20 @@ void Holder::start_rows(const RowsChoice& choice) {
 void Holder::rows_finished(const RowsChoice& choice, const RowsDone& done) {
   writing_.reset();
   if (!done.memory.ok()) options_.note(done.memory.message());
+  if (choice.pinned) {
+    const Result<std::string> name =
+        done.disk.ok() ? Result<std::string>(done.name) : Result<std::string>(done.disk);
+    tell_end(choice.rows, name, done.took_ns);
+  }
   for (const auto& [number, slot] : choice.rows.slots) {
     // Where the rows did not get into the image it stays what it was, an older step.
-    slot->clear();
+    if (slot->is_intact()) slot->clear();
     Rank& rank = *ranks_[number];
     if (!done.memory.ok() && rank.client.valid()) {
       (void)send_packet(rank.client.get(), {.say = Say::whole});
     }
     rank.slots.drop_unfit({rank.bytes, rank.rows_bytes}, false);
   }
-  if (!choice.pinned) return;
-  tell_end(choice.rows,
-           done.disk.ok() ? Result<std::string>(done.name) : Result<std::string>(done.disk),
-           done.took_ns);
 }
 
 void Holder::drop_lost_rows(const HeldByRank& held, std::uint64_t newest) {
@@ -107,7 +84,9 @@ void Holder::drop_lost_rows(const HeldByRank& held, std::uint64_t newest) {
     const auto facts = slot->facts();
     const bool awaited = slot->state() == SlotState::pinned && facts;
     slot->clear();
-    if (!awaited || !ranks_.contains(facts->rank)) continue;
+    // A holder may have died when they were in the image: then that one got to the disk.
+    const bool is_known = awaited && tried_ >= std::pair(facts->attempt, facts->step);
+    if (!awaited || is_known || !ranks_.contains(facts->rank)) continue;
     Message message{.say = Say::failed};
     message.step = facts->step;
     message.text = "the image that its rows belong to is gone";

@@ -264,6 +264,88 @@ TEST_F(HolderTest, AFolderBelongsToOneJob) {
       << other.status().message();
 }
 
+// Whoever cuts the files of shared memory short must not take a trainer with it, nor the holder.
+TEST_F(HolderTest, SlotsThatSomebodyCutOrRemovedAreReplaced) {
+  start();
+  Rank rank(options(0, 1));
+  ASSERT_TRUE(rank.save(1, true));
+  ASSERT_TRUE(wait_for(Say::durable, 1));
+  std::uint64_t step = 1;
+  for (const bool cut : {true, false}) {
+    for (const auto& file : std::filesystem::directory_iterator(dir_.path() + "/shm")) {
+      if (file.path().filename().string().find(".slot-") == std::string::npos) continue;
+      if (cut) {
+        std::filesystem::resize_file(file.path(), 0);
+      } else {
+        std::filesystem::remove(file.path());
+      }
+    }
+    ASSERT_TRUE(rank.save(++step, true)) << rank.trainer.refusal();
+    ASSERT_TRUE(wait_for(Say::durable, step));
+  }
+  EXPECT_EQ(steps_on_disk(), (std::vector<std::uint64_t>{3, 2, 1}));
+}
+
+// One rank's part of a step is lost before the other's is there: nobody waits for it for ever.
+TEST_F(HolderTest, AStepThatLostAPartIsToldAsFailed) {
+  start();
+  Rank a(options(0, 2));
+  ASSERT_TRUE(a.save(1, true));
+  Rank b(options(1, 2));
+  (void)b.trainer.left_behind(kLongNs);  // the holder has looked at all slots by now
+  const auto pinned = a.trainer.left_behind(0);
+  ASSERT_EQ(pinned.size(), 1U);
+  std::filesystem::resize_file(pinned[0].slot->path(), 0);
+  b.trainer.look();  // it wakes up
+  ASSERT_TRUE(wait_for(Say::failed, 1));
+  ASSERT_TRUE(a.save(2, true));
+  ASSERT_TRUE(b.save(2, true));
+  ASSERT_TRUE(wait_for(Say::durable, 2));
+  EXPECT_EQ(steps_on_disk(), std::vector<std::uint64_t>{2});
+}
+
+// A folder that was removed and made anew is another one, which another job could take.
+TEST_F(HolderTest, TheLockGoesWithTheFolder) {
+  start();
+  Rank rank(options(0, 1));
+  ASSERT_TRUE(rank.save(1, true));
+  ASSERT_TRUE(wait_for(Say::durable, 1));
+  std::filesystem::remove_all(folder_.path());
+  ASSERT_TRUE(rank.save(2, true));
+  ASSERT_TRUE(wait_for(Say::durable, 2));
+  EXPECT_EQ(steps_on_disk(), std::vector<std::uint64_t>{2});
+  EXPECT_FALSE(checkpoint::FolderLock::take(folder_.path(), "test").ok());
+  std::filesystem::remove_all(folder_.path());
+  std::filesystem::create_directory(folder_.path());
+  {
+    const auto other = checkpoint::FolderLock::take(folder_.path(), "another job");
+    ASSERT_TRUE(other.ok());
+    ASSERT_TRUE(rank.save(3, true));
+    ASSERT_TRUE(wait_for(Say::failed, 3));
+    EXPECT_TRUE(steps_on_disk().empty()) << "it is the other one's now";
+  }
+  ASSERT_TRUE(rank.save(4, true));
+  ASSERT_TRUE(wait_for(Say::durable, 4));
+  const std::lock_guard lock(mutex_);
+  const auto failed = std::find_if(news_.begin(), news_.end(),
+                                   [](const Message& m) { return m.say == Say::failed; });
+  EXPECT_NE(failed->text.find("in use by another job"), std::string::npos) << failed->text;
+}
+
+// News that a trainer missed while it had no holder come when it connects again.
+TEST_F(HolderTest, WhoComesLateIsToldToo) {
+  start();
+  Rank rank(options(0, 1));
+  ASSERT_TRUE(rank.save(1, true));
+  ASSERT_TRUE(wait_for(Say::durable, 1));
+  {
+    const std::lock_guard lock(mutex_);
+    news_.clear();
+  }
+  const Link again(options(0, 1));
+  EXPECT_TRUE(wait_for(Say::durable, 1));
+}
+
 TEST_F(HolderTest, OldOnesGoWhenTheyAreTooMany) {
   start();
   auto to = options(0, 1);

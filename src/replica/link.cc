@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "replica/holder.h"
 #include "replica/packet_socket.h"
@@ -20,6 +21,12 @@ namespace headway::replica {
 namespace {
 
 constexpr int kAgainMs = 20;  // between tries to connect
+constexpr int kSilentLookMs = 500;
+constexpr std::int64_t kSilentNs = 20'000'000'000;
+constexpr std::int64_t kStartAgainNs = 20'000'000;
+constexpr std::int64_t kStartAgainMaxNs = 5'000'000'000;
+constexpr int kDoublingsMax = 10;
+constexpr std::size_t kLogBytesMax = 1 << 20;
 
 using Lock = std::unique_lock<std::mutex>;
 
@@ -56,6 +63,13 @@ void Link::reserve(const Room& room) {
   send(wanted_);
 }
 
+void Link::ask_again() {
+  const Lock lock(mutex_);
+  if (refused_ || complained_ || wanted_.say != Say::reserve) return;
+  refusal_.clear();
+  send(wanted_);
+}
+
 void Link::look() {
   const Lock lock(mutex_);
   send({.say = Say::look});
@@ -71,8 +85,10 @@ void Link::send(const Message& message) {
   if (socket_.valid()) (void)send_packet(socket_.get(), message);
 }
 
-std::vector<std::shared_ptr<Slot>> Link::slots() const {
+std::vector<std::shared_ptr<Slot>> Link::slots() {
   const Lock lock(mutex_);
+  const auto broken = std::erase_if(slots_, [](const auto& slot) { return !slot->is_intact(); });
+  if (broken > 0 && wanted_.say == Say::reserve) send(wanted_);
   return slots_;
 }
 
@@ -84,31 +100,35 @@ std::string Link::refusal() const {
 bool Link::wait_for_answer(std::int64_t limit_ns) const {
   Lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns),
-                           [this] { return answered_ || refused_; });
+                           [this] { return answered_ || !refusal_.empty(); });
 }
 
-bool Link::wait_for_slots(
-    const std::function<bool(const std::vector<std::shared_ptr<Slot>>&)>& enough,
-    std::int64_t limit_ns) const {
+void Link::wait_for_news(std::int64_t limit_ns) const {
   Lock lock(mutex_);
-  changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns),
-                    [&] { return enough(slots_) || !refusal_.empty(); });
-  return enough(slots_);
+  changed_.wait_for(lock, std::chrono::nanoseconds(limit_ns));
 }
 
 // ---- The link's own thread.
 
 void Link::stay() {
+  silent_since_ns_ = base::monotonic_ns();
   for (;;) {
     int socket = -1;
+    int wait_ms = -1;
     {
       const Lock lock(mutex_);
       if (leave_) return;
       if (!socket_.valid() && !refused_) connect();
       socket = socket_.get();
+      if (!refused_ && !heard_) wait_ms = socket < 0 ? kAgainMs : kSilentLookMs;
+    }
+    if (wait_ms >= 0 && notice_silence()) {
+      Message news{.say = Say::failed};
+      news.text = refusal();
+      options_.on_news(news);
     }
     pollfd fds[2] = {{wake_.get(), POLLIN, 0}, {socket, POLLIN, 0}};
-    (void)::poll(fds, 2, socket < 0 && !refused_ ? kAgainMs : -1);
+    (void)::poll(fds, 2, wait_ms);
     if (fds[1].revents == 0) continue;
     Message message;
     switch (receive_packet(socket, message)) {
@@ -121,6 +141,7 @@ void Link::stay() {
       case Received::closed: {
         const Lock lock(mutex_);
         socket_.reset();
+        if (std::exchange(heard_, false)) silent_since_ns_ = base::monotonic_ns();
         break;
       }
     }
@@ -136,11 +157,39 @@ void Link::connect() {
   send({.say = Say::look});
 }
 
+bool Link::notice_silence() {
+  const Lock lock(mutex_);
+  if (complained_ || base::monotonic_ns() - silent_since_ns_ < kSilentNs) return false;
+  complained_ = true;
+  refusal_ = why_silent();
+  changed_.notify_all();
+  return true;
+}
+
+std::string Link::why_silent() const {
+  std::string text = options_.folder + ": the holder of replicas does not answer";
+  if (!start_error_.empty()) return text + ": " + start_error_;
+  const std::string path = options_.folder + "/" + kHolderLog;
+  auto log = base::read_file(path, kLogBytesMax);
+  if (!log.ok() || log->empty()) return text + ", and nothing can be saved meanwhile";
+  while (log->ends_with('\n')) log->pop_back();
+  return text + "; the last that it said: " + log->substr(log->rfind('\n') + 1);
+}
+
 void Link::start_holder() {
   if (options_.command.empty()) return;
   if (child_ > 0 && ::waitpid(child_, nullptr, WNOHANG) == 0) return;  // on its way
-  child_ = -1;
-  if (!base::make_dirs(options_.folder).ok()) return;
+  const std::int64_t now_ns = base::monotonic_ns();
+  if (std::exchange(child_, -1) > 0) {
+    start_next_ns_ =
+        now_ns + std::min(kStartAgainNs << std::min(starts_++, kDoublingsMax), kStartAgainMaxNs);
+  }
+  if (now_ns < start_next_ns_) return;
+  start_error_.clear();
+  if (base::Status made = base::make_dirs(options_.folder); !made.ok()) {
+    start_error_ = made.message();
+    return;
+  }
   std::vector<char*> argv;
   for (const std::string& word : options_.command) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
@@ -155,14 +204,24 @@ void Link::start_holder() {
   ::posix_spawn_file_actions_adddup2(&files, 1, 2);
   ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   pid_t child = -1;
-  if (::posix_spawnp(&child, argv[0], &files, &attributes, argv.data(), environ) == 0) {
+  const int error = ::posix_spawnp(&child, argv[0], &files, &attributes, argv.data(), environ);
+  if (error == 0) {
     child_ = child;
+  } else {
+    start_error_ = base::errno_status(argv[0], "start", error).message();
+    start_next_ns_ = now_ns + kStartAgainMaxNs;
   }
   ::posix_spawn_file_actions_destroy(&files);
   ::posix_spawnattr_destroy(&attributes);
 }
 
 void Link::take(const Message& message) {
+  {
+    const Lock lock(mutex_);
+    heard_ = true;
+    starts_ = 0;
+    if (std::exchange(complained_, false) && !refused_) refusal_.clear();
+  }
   switch (message.say) {
     case Say::slots:
       take_slots(message.paths);

@@ -1,6 +1,7 @@
 // The trainer's end of the connection to its holder, with a thread of its own: the trainer is never
 // kept waiting by it. A holder that is gone is waited for; where nobody else would start one, it is
-// started from here.
+// started from here, ever more rarely if that comes to nothing. One that does not answer for long
+// is news (`failed`) and a refusal until it does.
 #pragma once
 
 #include <atomic>
@@ -43,16 +44,18 @@ class Link {
     friend bool operator==(const Room&, const Room&) = default;
   };
   void reserve(const Room& room);
+  // For the same, if it was refused for now.
+  void ask_again();
   // Something was sealed.
   void look();
 
   // Ready for use, the memory known to this process.
-  [[nodiscard]] std::vector<std::shared_ptr<Slot>> slots() const;
+  // Those that somebody has cut or removed meanwhile are left out, and asked for again.
+  [[nodiscard]] std::vector<std::shared_ptr<Slot>> slots();
   // Until the holder has answered once, or so many nanoseconds have passed.
   bool wait_for_answer(std::int64_t limit_ns) const;
-  // Until this is true of the slots, the holder has refused, or time is up.
-  bool wait_for_slots(const std::function<bool(const std::vector<std::shared_ptr<Slot>>&)>& enough,
-                      std::int64_t limit_ns) const;
+  // Until there is another answer, or time is up.
+  void wait_for_news(std::int64_t limit_ns) const;
   // Of the last reserve(), or of everything; "" while there is none.
   [[nodiscard]] std::string refusal() const;
   // Nobody will go on from here.
@@ -64,6 +67,8 @@ class Link {
   void stay();
   void connect();
   void start_holder();
+  [[nodiscard]] std::string why_silent() const;
+  [[nodiscard]] bool notice_silence();
   void take(const Message& message);
   void take_slots(const std::vector<std::string>& paths);
   void send(const Message& message);
@@ -81,7 +86,13 @@ class Link {
   bool answered_ = false;
   bool leave_ = false;
   std::atomic<bool> wants_whole_ = false;
-  int child_ = -1;  // the holder that was started here
+  int child_ = -1;                    // the holder that was started here
+  bool heard_ = false;                // from the one that we are connected to
+  std::int64_t silent_since_ns_ = 0;  // nobody has answered since then
+  std::int64_t start_next_ns_ = 0;    // no holder is started before
+  int starts_ = 0;                    // in a row that came to nothing
+  bool complained_ = false;           // of this silence
+  std::string start_error_;           // why no holder could be started from here
   std::thread thread_;
 };
 

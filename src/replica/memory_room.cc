@@ -53,17 +53,22 @@ std::optional<std::uint64_t> left_in(const std::string& folder, const char* limi
   return *most > *now ? *most - *now : 0;
 }
 
-std::optional<std::uint64_t> left_in_group() {
-  for (const std::string& path : {group_path("0::"), std::string("/")}) {
-    if (auto left = left_in("/sys/fs/cgroup" + path, "/memory.max", "/memory.current")) return left;
+// Every group on the way up may have a limit of its own, and the tightest counts.
+std::uint64_t left_in_groups(const std::string& root, std::string path, const char* limit,
+                             const char* used) {
+  std::uint64_t least = UINT64_MAX;
+  for (;;) {
+    least = std::min(least, left_in(root + path, limit, used).value_or(UINT64_MAX));
+    if (path.empty() || path == "/") return least;
+    path.resize(path.rfind('/'));
   }
-  for (const std::string& path : {group_path(":memory:"), std::string("/")}) {
-    if (auto left = left_in("/sys/fs/cgroup/memory" + path, "/memory.limit_in_bytes",
-                            "/memory.usage_in_bytes")) {
-      return left;
-    }
-  }
-  return std::nullopt;
+}
+
+std::uint64_t left_in_all_groups() {
+  return std::min(
+      left_in_groups("/sys/fs/cgroup", group_path("0::"), "/memory.max", "/memory.current"),
+      left_in_groups("/sys/fs/cgroup/memory", group_path(":memory:"), "/memory.limit_in_bytes",
+                     "/memory.usage_in_bytes"));
 }
 
 }  // namespace
@@ -75,7 +80,7 @@ std::uint64_t memory_room(const std::string& folder) {
     room = static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
   }
   room = std::min(room, available_bytes().value_or(UINT64_MAX));
-  return std::min(room, left_in_group().value_or(UINT64_MAX));
+  return std::min(room, left_in_all_groups());
 }
 
 }  // namespace headway::replica

@@ -92,6 +92,18 @@ void RankSlots::drop_unfit(const Sizes& sizes, bool all) {
   });
 }
 
+std::vector<std::shared_ptr<Slot>> RankSlots::drop_broken(
+    const std::function<bool(const std::shared_ptr<Slot>&)>& in_use) {
+  std::vector<std::shared_ptr<Slot>> broken;
+  std::erase_if(slots_, [&](const std::shared_ptr<Slot>& slot) {
+    if (slot->is_intact() || in_use(slot)) return false;
+    broken.push_back(slot);
+    ::unlink(slot->path().c_str());
+    return true;
+  });
+  return broken;
+}
+
 void RankSlots::add(std::vector<std::shared_ptr<Slot>> slots) {
   for (auto& slot : slots) slots_.push_back(std::move(slot));
 }

@@ -3,22 +3,29 @@
 #include <algorithm>
 
 namespace headway::replica {
+namespace {
 
-void RowChain::begin(const std::string& folder, const std::string& name,
-                     const std::map<std::uint32_t, SlotFacts>& facts, std::uint64_t bytes) {
-  folder_ = folder;
-  length_ = 0;
-  whole_bytes_ = bytes;
-  bytes_ = 0;
-  add(name, facts, 0);
-  length_ = 0;
+std::uint64_t own_bytes(const std::map<std::uint32_t, SlotFacts>& facts) {
+  std::uint64_t bytes = 0;
+  for (const auto& [rank, one] : facts) bytes += one.own.bytes();
+  return bytes;
 }
 
-void RowChain::add(const std::string& name, const std::map<std::uint32_t, SlotFacts>& facts,
-                   std::uint64_t bytes) {
+}  // namespace
+
+void RowChain::begin(const std::string& folder, const std::string& name,
+                     const std::map<std::uint32_t, SlotFacts>& facts) {
+  add(name, facts);
+  folder_ = folder;
+  length_ = 0;
+  whole_bytes_ = own_bytes(facts);
+  bytes_ = 0;
+}
+
+void RowChain::add(const std::string& name, const std::map<std::uint32_t, SlotFacts>& facts) {
   last_ = name;
   ++length_;
-  bytes_ += bytes;
+  bytes_ += own_bytes(facts);
   sequences_.clear();
   for (const auto& [rank, one] : facts) {
     sequences_[rank] = one.sequence;

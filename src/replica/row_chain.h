@@ -19,10 +19,9 @@ class RowChain {
  public:
   // A whole checkpoint was committed.
   void begin(const std::string& folder, const std::string& name,
-             const std::map<std::uint32_t, SlotFacts>& facts, std::uint64_t bytes);
+             const std::map<std::uint32_t, SlotFacts>& facts);
   // A delta was, on top of the others.
-  void add(const std::string& name, const std::map<std::uint32_t, SlotFacts>& facts,
-           std::uint64_t bytes);
+  void add(const std::string& name, const std::map<std::uint32_t, SlotFacts>& facts);
   // The checkpoint that these rows may be based on; "": a whole one has to come first. It is due
   // when one before got lost on its way, when there are too many, or when together they are as
   // large as half a whole one.

@@ -197,8 +197,10 @@ TEST_F(Rows, WhatDoesNotComeNextOrIsDamagedChangesNothing) {
 }
 
 TEST(RowChain, IsBoundedAndUnbroken) {
-  const auto facts = [](std::uint64_t sequence, std::uint64_t saved, std::uint64_t attempt = 1) {
+  const auto facts = [](std::uint64_t sequence, std::uint64_t saved, std::uint64_t attempt = 1,
+                        std::uint64_t bytes = 1) {
     SlotFacts one;
+    one.own = {0, bytes};
     one.sequence = sequence;
     one.saved = saved;
     one.attempt = attempt;
@@ -206,7 +208,7 @@ TEST(RowChain, IsBoundedAndUnbroken) {
   };
   RowChain chain;
   EXPECT_EQ(chain.base_for("/f", facts(2, 1)), "") << "nothing is on disk";
-  chain.begin("/f", "whole", facts(1, 0), 1000);
+  chain.begin("/f", "whole", facts(1, 0, 1, 1000));
   EXPECT_EQ(chain.base_for("/f", facts(4, 1)), "whole") << "others were staged between them";
   EXPECT_EQ(chain.base_for("/f", facts(4, 3)), "") << "one before it did not get to the disk";
   EXPECT_EQ(chain.base_for("/g", facts(4, 1)), "");
@@ -214,11 +216,11 @@ TEST(RowChain, IsBoundedAndUnbroken) {
   std::uint64_t sequence = 1;
   for (std::uint32_t i = 0; i < chain_max; ++i) {
     ASSERT_NE(chain.base_for("/f", facts(sequence + 1, sequence)), "") << i;
-    chain.add("delta", facts(++sequence, 0), 1);
+    chain.add("delta", facts(++sequence, 0));
   }
   EXPECT_EQ(chain.base_for("/f", facts(sequence + 1, sequence)), "") << "too many";
-  chain.begin("/f", "whole", facts(50, 0), 1000);
-  chain.add("large", facts(51, 50), 501);
+  chain.begin("/f", "whole", facts(50, 0, 1, 1000));
+  chain.add("large", facts(51, 50, 1, 501));
   EXPECT_EQ(chain.base_for("/f", facts(52, 51)), "") << "too large";
 }
 

@@ -70,13 +70,16 @@ struct Slot::Header {
   }
 };
 
-Slot::Slot(std::string path, std::byte* memory, std::size_t bytes, std::uint64_t capacity)
+Slot::Slot(std::string path, base::UniqueFd fd, std::byte* memory, std::size_t bytes,
+           std::uint64_t capacity)
     : path_(std::move(path)),
+      fd_(std::move(fd)),
       memory_(memory),
       bytes_(bytes),
       capacity_(capacity),
       header_(reinterpret_cast<Header*>(memory)),
       image_(memory + image_begin(capacity)) {
+  static_assert(offsetof(Header, magic) == 0 && offsetof(Header, capacity) == 8);
   static_assert(sizeof(Header) <= kPage && std::atomic<std::uint32_t>::is_always_lock_free);
   static_assert(std::has_unique_object_representations_v<SlotFacts>, "padding would be summed");
 }
@@ -85,11 +88,18 @@ Slot::~Slot() {
   ::munmap(memory_, bytes_);
 }
 
-Result<std::shared_ptr<Slot>> Slot::map(const std::string& path, int fd, std::uint64_t bytes,
-                                        std::uint64_t capacity) {
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+Result<std::shared_ptr<Slot>> Slot::map(const std::string& path, base::UniqueFd fd,
+                                        std::uint64_t bytes, std::uint64_t capacity) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return base::errno_status(path, "map", errno);
-  return std::shared_ptr<Slot>(new Slot(path, static_cast<std::byte*>(memory), bytes, capacity));
+  return std::shared_ptr<Slot>(
+      new Slot(path, std::move(fd), static_cast<std::byte*>(memory), bytes, capacity));
+}
+
+bool Slot::is_intact() const {
+  struct stat info{};
+  return ::fstat(fd_.get(), &info) == 0 && info.st_nlink > 0 &&
+         static_cast<std::uint64_t>(info.st_size) == bytes_;
 }
 
 Result<std::shared_ptr<Slot>> Slot::create(const std::string& path, std::uint64_t image_bytes) {
@@ -97,23 +107,24 @@ Result<std::shared_ptr<Slot>> Slot::create(const std::string& path, std::uint64_
   if (capacity > slot_image_bytes_max) {
     return Status::invalid(fmt::format("{}: an image of {} bytes is too large", path, image_bytes));
   }
-  const base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return base::errno_status(path, "create", errno);
   const std::uint64_t bytes = file_bytes(capacity);
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
     return base::errno_status(path, "resize", errno);
   }
-  auto slot = map(path, fd.get(), bytes, capacity);
-  if (slot.ok()) {
-    Header& header = *(*slot)->header_;
-    header.capacity = capacity;
-    std::memcpy(header.magic, kMagic, sizeof kMagic);
+  // Written and not stored through the mapping: where memory is full that is an error, no SIGBUS.
+  char front[sizeof kMagic + sizeof capacity];
+  std::memcpy(front, kMagic, sizeof kMagic);
+  std::memcpy(front + sizeof kMagic, &capacity, sizeof capacity);
+  if (::pwrite(fd.get(), front, sizeof front, 0) != static_cast<ssize_t>(sizeof front)) {
+    return base::errno_status(path, "write", errno != 0 ? errno : ENOSPC);
   }
-  return slot;
+  return map(path, std::move(fd), bytes, capacity);
 }
 
 Result<std::shared_ptr<Slot>> Slot::open(const std::string& path) {
-  const base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+  base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid()) return base::errno_status(path, "open", errno);
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return base::errno_status(path, "stat", errno);
@@ -124,17 +135,16 @@ Result<std::shared_ptr<Slot>> Slot::open(const std::string& path) {
                      header.capacity <= slot_image_bytes_max && header.capacity % kPage == 0 &&
                      static_cast<std::uint64_t>(info.st_size) == file_bytes(header.capacity);
   if (!whole) return Status::corrupt(path + ": not a slot of this version");
-  return map(path, fd.get(), file_bytes(header.capacity), header.capacity);
+  const std::uint64_t capacity = header.capacity;
+  return map(path, std::move(fd), file_bytes(capacity), capacity);
 }
 
 Status Slot::allocate(const std::function<bool()>& goes_on) {
-  const base::UniqueFd fd(::open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.valid()) return base::errno_status(path_, "open", errno);
   for (std::uint64_t at = 0; at < bytes_; at += kAllocateStep) {
     if (!goes_on()) return Status::io(path_ + ": its allocation was given up");
     const std::uint64_t bytes = std::min<std::uint64_t>(kAllocateStep, bytes_ - at);
     const int error =
-        ::posix_fallocate(fd.get(), static_cast<off_t>(at), static_cast<off_t>(bytes));
+        ::posix_fallocate(fd_.get(), static_cast<off_t>(at), static_cast<off_t>(bytes));
     if (error != 0) return base::errno_status(path_, "allocate", error);
   }
   return {};

@@ -24,6 +24,7 @@
 #include <span>
 #include <string>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "replica/image.h"
 
@@ -79,6 +80,10 @@ class Slot {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t capacity() const { return capacity_; }
+  // False: somebody has cut or removed the file since it was mapped. To touch what was cut off
+  // kills a process (SIGBUS), so everybody asks before; what is cut off while it is in use cannot
+  // be helped.
+  [[nodiscard]] bool is_intact() const;
   [[nodiscard]] SlotState state() const;
   // empty, sealed or writing → writing. Not while it is pinned or live.
   [[nodiscard]] bool try_begin();
@@ -106,14 +111,16 @@ class Slot {
 
  private:
   struct Header;
-  Slot(std::string path, std::byte* memory, std::size_t bytes, std::uint64_t capacity);
-  static base::Result<std::shared_ptr<Slot>> map(const std::string& path, int fd,
+  Slot(std::string path, base::UniqueFd fd, std::byte* memory, std::size_t bytes,
+       std::uint64_t capacity);
+  static base::Result<std::shared_ptr<Slot>> map(const std::string& path, base::UniqueFd fd,
                                                  std::uint64_t bytes, std::uint64_t capacity);
   [[nodiscard]] bool move(SlotState from, SlotState to);
   void close(const SlotFacts& facts, SlotState state);
   [[nodiscard]] std::optional<SlotFacts> read_facts() const;
 
   const std::string path_;
+  const base::UniqueFd fd_;
   std::byte* const memory_;
   const std::size_t bytes_;
   const std::uint64_t capacity_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <vector>
 
@@ -94,6 +95,18 @@ TEST_F(SlotTest, FactsThatWereChangedAreNone) {
   }
   slot->checksums()[0] ^= 1;
   EXPECT_FALSE(slot->facts());
+}
+
+TEST_F(SlotTest, WhatSomebodyCutOrRemovedIsKnown) {
+  const auto slot = make(6'000'000);
+  EXPECT_TRUE(slot->is_intact());
+  const auto bytes = std::filesystem::file_size(slot->path());
+  std::filesystem::resize_file(slot->path(), 4096);
+  EXPECT_FALSE(slot->is_intact());
+  std::filesystem::resize_file(slot->path(), bytes);
+  EXPECT_TRUE(slot->is_intact());
+  std::filesystem::remove(slot->path());
+  EXPECT_FALSE(slot->is_intact()) << "nobody else would find what is put there";
 }
 
 TEST_F(SlotTest, OtherFilesAreRefused) {

@@ -23,7 +23,7 @@ base::Status Trainer::plan(const std::vector<ImagePiece>& pieces, std::uint32_t 
   return {};
 }
 
-std::vector<Whole> Trainer::whole_ones() const {
+std::vector<Whole> Trainer::whole_ones() {
   std::vector<Whole> whole;
   for (const auto& slot : link_.slots()) {
     const auto facts = slot->facts();
@@ -35,7 +35,7 @@ std::vector<Whole> Trainer::whole_ones() const {
 }
 
 // Of those that may be written into the one that holds the least: nothing, half, the oldest.
-std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
+std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) {
   const auto whole = whole_ones();
   for (const SlotState wanted : {SlotState::empty, SlotState::writing}) {
     for (const auto& slot : link_.slots()) {
@@ -51,11 +51,16 @@ std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) const {
   return nullptr;
 }
 
-bool Trainer::wait_for(const std::function<bool()>& found, std::int64_t wait_ns) const {
+bool Trainer::wait_for(const std::function<bool()>& found, std::int64_t wait_ns) {
   constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise
+  bool asked = false;
   while (!found()) {
-    if (wait_ns <= 0 || !link_.refusal().empty()) return false;
-    (void)link_.wait_for_slots([](const auto&) { return false; }, std::min(wait_ns, kLookNs));
+    if (!link_.refusal().empty()) {
+      if (std::exchange(asked, true)) return false;
+      link_.ask_again();
+    }
+    if (wait_ns <= 0) return false;
+    link_.wait_for_news(std::min(wait_ns, kLookNs));
     wait_ns -= kLookNs;
   }
   return true;

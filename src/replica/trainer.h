@@ -33,7 +33,7 @@ class Trainer {
   [[nodiscard]] const Stage* stage() const { return stage_.get(); }
 
   // Waits at most so long until begin() finds a slot. False: all are pinned, or not there yet;
-  // refusal() may say why.
+  // refusal() may say why. What was refused before is asked for again: there may be room by now.
   bool wait_for_slot(std::int64_t wait_ns);
   // A slot to write into, or none. The newest whole step is never given away.
   std::shared_ptr<Slot> begin();
@@ -67,6 +67,7 @@ class Trainer {
 
   [[nodiscard]] std::string refusal() const { return link_.refusal(); }
   void bye() { link_.bye(); }
+  void look() { link_.look(); }
 
   // What the predecessor left, the newest first. Waits for the holder's answer.
   std::vector<Whole> left_behind(std::int64_t wait_ns);
@@ -78,11 +79,11 @@ class Trainer {
   std::shared_ptr<Slot> adopt(const Whole& whole, bool spare);
 
  private:
-  std::vector<Whole> whole_ones() const;
-  std::shared_ptr<Slot> find_free(std::uint64_t bytes) const;
-  std::shared_ptr<Slot> find_free_for_rows() const;
-  [[nodiscard]] bool has_image() const;
-  bool wait_for(const std::function<bool()>& found, std::int64_t wait_ns) const;
+  std::vector<Whole> whole_ones();
+  std::shared_ptr<Slot> find_free(std::uint64_t bytes);
+  std::shared_ptr<Slot> find_free_for_rows();
+  [[nodiscard]] bool has_image();
+  bool wait_for(const std::function<bool()>& found, std::int64_t wait_ns);
   void seal(const std::shared_ptr<Slot>& slot, const Step& step, const ImagePlan& plan,
             std::uint64_t since);
 

@@ -19,7 +19,7 @@ constexpr std::uint64_t kAlignment = 4096;
 
 }  // namespace
 
-bool Trainer::has_image() const {
+bool Trainer::has_image() {
   const auto slots = link_.slots();
   return std::any_of(slots.begin(), slots.end(), [this](const std::shared_ptr<Slot>& slot) {
     const SlotState state = slot->state();
@@ -80,7 +80,7 @@ Result<bool> Trainer::plan_rows(const std::vector<Table>& tables, bool persist) 
 }
 
 // Only empty ones: what is sealed may not be in the image yet.
-std::shared_ptr<Slot> Trainer::find_free_for_rows() const {
+std::shared_ptr<Slot> Trainer::find_free_for_rows() {
   const std::uint64_t bytes = rows_->stage->plan().bytes;
   for (const auto& slot : link_.slots()) {
     const bool free = slot->state() == SlotState::empty || slot->state() == SlotState::writing;

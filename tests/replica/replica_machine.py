@@ -23,7 +23,7 @@ HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway")).absolute()
 PACKAGE = Path(os.environ.get("HEADWAY_PYTHON", ROOT / "build/python")).absolute()
 SCRIPTS = Path(__file__).parent / "scripts"
 MARK = "HEADWAY_TEST_MARK"
-WAIT_MAX_S = 60.0
+WAIT_MAX_S = 300.0
 
 sys.path.insert(0, str(PACKAGE))
 

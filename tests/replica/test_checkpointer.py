@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,33 @@ def test_a_damaged_checkpoint_is_passed_over(machine: Machine, undisturbed: str)
     assert re.search(
         r"step 7 \(disk\) is passed over: .*rank-00000.safetensors: chunk 0, .* is damaged", output
     )
+    assert "goes on after 6 from disk\n" in output
+    assert end_of(output) == undisturbed
+
+
+def test_a_damaged_manifest_is_passed_over_aloud(machine: Machine, undisturbed: str) -> None:
+    """And where none is good, nothing begins anew: what is there may be mended by somebody."""
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, SURE=1)
+    machine.end_holders()
+    paths = sorted(machine.checkpoints.glob("step-*/MANIFEST.json"))
+    assert len(paths) == 3
+    originals = [path.read_bytes() for path in paths]
+
+    def damage(path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        content[40] ^= 1
+        path.write_bytes(content)
+
+    for path in paths:
+        damage(path)
+    output = machine.run("train.py", code=1)
+    assert output.count("a checkpoint is passed over: ") == 3
+    assert "none of 3 saved states fits" in output
+    for path, original in zip(paths, originals, strict=True):
+        path.write_bytes(original)
+    damage(paths[-1])
+    output = machine.run("train.py")
+    assert re.search(rf"a checkpoint is passed over: {paths[-1]}: not a good manifest", output)
     assert "goes on after 6 from disk\n" in output
     assert end_of(output) == undisturbed
 

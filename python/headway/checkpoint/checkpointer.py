@@ -121,6 +121,7 @@ class Checkpointer:
         self.last_saved: int | None = None
         self.last_durable: int | None = None
         self._unsettled: set[int] = set()
+        self._failed = 0  # in a row
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
 
@@ -259,10 +260,21 @@ class Checkpointer:
             if step:
                 self.cadence.settled(step, kind == "durable")
             if kind == "durable":
+                # They are written in their order: for an older one nobody has to wait any more.
+                self._unsettled = {other for other in self._unsettled if other > step}
                 self.last_durable = max(step, self.last_durable or 0)
+                self._failed = 0
             else:
-                what = f"step {step} did not get to the disk" if step else "no replica"
-                warnings.warn(f"headway: {what}: {text}", RuntimeWarning, stacklevel=3)
+                self._complain(step, text)
+
+    def _complain(self, step: int, text: str) -> None:
+        """Of a trouble that lasts, the 1st, 2nd, 4th, 8th … time; of the disk, one rank for all."""
+        self._failed += 1
+        if self._failed & (self._failed - 1) or (step and self.place.rank != 0):
+            return
+        what = f"step {step} did not get to the disk" if step else "no replica"
+        again = f", the {self._failed}th save in a row" if self._failed > 2 else ""
+        warnings.warn(f"headway: {what}{again}: {text}", RuntimeWarning, stacklevel=4)
 
     def wait(self, timeout: float | None = None) -> bool:
         """True when everything that was saved is on disk, or known to have failed."""

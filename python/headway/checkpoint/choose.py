@@ -26,6 +26,7 @@ class Offer(NamedTuple):
 
     staged: list[Staged]
     stored: list[Stored]
+    damaged: list[str] = []  # what is wrong with others on disk
 
 
 class Candidate(NamedTuple):

@@ -40,11 +40,15 @@ def restore(keeper: Checkpointer) -> Restored | None:
     left = {(w.attempt, w.step): w for w in keeper.trainer.left_behind(ANSWER_S)}
     left = {key: w for key, w in left.items() if w.world_size == keeper.place.world_size}
     keeper.trainer.free_live()
+    stored, damaged = _stored(keeper.folder)
     offer = choose.Offer(
-        [choose.Staged(w.attempt, w.step, w.time_ns) for w in left.values()],
-        _stored(keeper.folder),
+        [choose.Staged(w.attempt, w.step, w.time_ns) for w in left.values()], stored, damaged
     )
-    found = choose.candidates(agree.gather(offer))
+    offers = agree.gather(offer)
+    found = choose.candidates(offers)
+    damaged = sorted({text for each in offers for text in each.damaged})
+    for text in damaged:
+        warnings.warn(f"headway: a checkpoint is passed over: {text}", RuntimeWarning, stacklevel=4)
     for index, candidate in enumerate(found):
         spare = len(found) > index + 1
         problem = None
@@ -65,19 +69,21 @@ def restore(keeper: Checkpointer) -> Restored | None:
             RuntimeWarning,
             stacklevel=4,
         )
-    if found:
+    if found or damaged:
         # To begin anew without a word would be to lose what is there.
         raise CheckpointError(
-            f"{keeper.folder}: none of {len(found)} saved states fits; see the warnings. "
-            "To begin anew, save into another folder"
+            f"{keeper.folder}: none of {len(found) + len(damaged)} saved states fits; see the "
+            "warnings. To begin anew, save into another folder"
         )
     return None
 
 
-def _stored(folder: str) -> list[choose.Stored]:
+def _stored(folder: str) -> tuple[list[choose.Stored], list[str]]:
+    """What looks good, and what is wrong with those that do not."""
     from headway import _replica
 
-    return [choose.Stored(*one) for one in _replica.list_checkpoints(folder, STORED_MAX)]
+    good, damaged = _replica.list_checkpoints(folder, STORED_MAX)
+    return [choose.Stored(*one) for one in good], damaged
 
 
 # ---- the state's document, and the live tensors that it is about
@@ -86,10 +92,12 @@ def _stored(folder: str) -> list[choose.Stored]:
 def _parse(text: bytes, where: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(f"{where}: its state is no JSON: {error}") from None
     if not isinstance(document, dict) or document.get("version") != collect.DOCUMENT_VERSION:
         raise CheckpointError(f"{where}: its state is of a version that this one cannot read")
+    if not isinstance(document.get("parts"), dict):
+        raise CheckpointError(f"{where}: its state has no parts")
     return document
 
 
@@ -104,13 +112,15 @@ def _model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, 
     part = keeper.parts.get("model")
     if not isinstance(part, ModelPart):
         return {}
-    saved = document["parts"].get("model", {})
+    saved = document["parts"].get("model")
+    if not isinstance(saved, dict):
+        raise Mismatch("model: not in what was saved")
     targets: dict[str, torch.Tensor] = {}
     for key, live in part.state().items():
         if not isinstance(live, torch.Tensor):
             continue
         entry = saved.get(key)
-        if not isinstance(entry, dict) or "$tensor" not in entry:
+        if not isinstance(entry, dict) or not isinstance(entry.get("$tensor"), str):
             raise Mismatch(f"model: {key} is not in what was saved")
         targets.setdefault(entry["$tensor"], live)
     return targets

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -96,8 +97,18 @@ def _encode_scalar(value: Any, path: str, store: Store) -> Any:
 
 
 def decode(value: Any, fetch: Fetch) -> Any:
+    """Raises CheckpointError for whatever encode() did not write."""
+    try:
+        return _decode(value, fetch)
+    except (KeyError, TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
+        raise CheckpointError(f"what is saved is no state: {error!r}"[:300]) from None
+    except RuntimeError as error:  # torch's, for a device that there is not
+        raise CheckpointError(f"what is saved is no state here: {error}"[:300]) from None
+
+
+def _decode(value: Any, fetch: Fetch) -> Any:
     if isinstance(value, list):
-        return [decode(item, fetch) for item in value]
+        return [_decode(item, fetch) for item in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
@@ -106,7 +117,7 @@ def decode(value: Any, fetch: Fetch) -> Any:
             return _DECODERS[tag](content, fetch)
         if tag.startswith("$"):
             raise CheckpointError(f"the state holds a {tag}, which this version does not know")
-    return {key: decode(item, fetch) for key, item in value.items()}
+    return {key: _decode(item, fetch) for key, item in value.items()}
 
 
 def _dtype(name: str) -> torch.dtype:
@@ -119,8 +130,10 @@ def _dtype(name: str) -> torch.dtype:
 def _numpy_scalar(content: list[str]) -> Any:
     if numpy is None:
         raise CheckpointError("the state holds a number of numpy's, which is not installed")
-    dtype = numpy.dtype(content[0])
-    text = content[1]
+    kind, text = content
+    if not re.fullmatch(r"[<>|=]?[biuf]\d{1,2}", kind):  # numpy reads a whole language there
+        raise CheckpointError(f"numpy has no number {kind[:40]!r}")
+    dtype = numpy.dtype(kind)
     if dtype.kind == "b":
         return dtype.type(text == "True")
     return dtype.type(float(text) if dtype.kind == "f" else int(text))
@@ -129,14 +142,16 @@ def _numpy_scalar(content: list[str]) -> Any:
 _DECODERS: dict[str, Callable[[Any, Fetch], Any]] = {
     "$float": lambda text, _: float(text),
     "$tensor": lambda name, fetch: fetch(name),
-    "$tuple": lambda items, fetch: tuple(decode(items, fetch)),
-    "$set": lambda items, fetch: set(decode(items, fetch)),
-    "$frozenset": lambda items, fetch: frozenset(decode(items, fetch)),
-    "$size": lambda items, fetch: torch.Size(decode(items, fetch)),
+    "$tuple": lambda items, fetch: tuple(_decode(items, fetch)),
+    "$set": lambda items, fetch: set(_decode(items, fetch)),
+    "$frozenset": lambda items, fetch: frozenset(_decode(items, fetch)),
+    "$size": lambda items, fetch: torch.Size(_decode(items, fetch)),
     "$ordered": lambda items, fetch: OrderedDict(
-        (key, decode(item, fetch)) for key, item in items.items()
+        (key, _decode(item, fetch)) for key, item in items.items()
     ),
-    "$dict": lambda pairs, fetch: {decode(key, fetch): decode(item, fetch) for key, item in pairs},
+    "$dict": lambda pairs, fetch: {
+        _decode(key, fetch): _decode(item, fetch) for key, item in pairs
+    },
     "$bytes": lambda text, _: base64.b64decode(text),
     "$dtype": lambda name, _: _dtype(name),
     "$device": lambda text, _: torch.device(text),

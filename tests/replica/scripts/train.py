@@ -1,9 +1,9 @@
 """A training that can be killed at any step and must end as if it had not been.
 
 FOLDER of checkpoints, STEPS to train, EVERY steps a save (0: it is tuned), KILL: the step after
-which one rank kills itself (once: a file remembers), PAUSE: the step after which it waits for a
-file, SLOW: seconds that a step takes longer, WIDTH of the model. Prints what the end of every run
-has to equal.
+which one rank kills itself (once: a file remembers), PAUSE: steps after which it waits for a
+file, KEEP: how many checkpoints, SLOW: seconds that a step takes longer, WIDTH of the model, WAIT:
+every save is waited for. Prints what the end of every run has to equal.
 """
 
 import hashlib
@@ -59,6 +59,7 @@ def main() -> None:
         optimizer=optimizer,
         scheduler=scheduler,
         values=values,
+        keep_last=int(os.environ.get("KEEP", "3")),
         **({"max_seconds": 0.2, "min_seconds": 0.05} if EVERY == 0 else {"every_steps": EVERY}),
     )
     start = keeper.restore() or 0
@@ -77,11 +78,15 @@ def main() -> None:
             keeper.save(step)
         else:
             keeper.maybe_save(step)
+        if os.environ.get("WAIT"):
+            keeper.wait()
         print(f"rank {RANK} step {step}", flush=True)
         time.sleep(float(os.environ.get("SLOW", "0")))
-        if step == int(os.environ.get("PAUSE", "0")):
+        if str(step) in os.environ.get("PAUSE", "0").split(","):
             print(f"rank {RANK} pauses after {step}", flush=True)
-            while not os.path.exists(os.environ["FOLDER"] + ".go"):
+            while not any(
+                os.path.exists(os.environ["FOLDER"] + go) for go in (".go", f".go-{step}")
+            ):
                 time.sleep(0.01)
         if hw.should_stop(step):
             sys.exit(0)

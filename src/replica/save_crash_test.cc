@@ -1,0 +1,275 @@
+// A whole save, from real slots of several ranks through retention, on a disk that fails or loses
+// its power at any call: what can be restored afterwards is the old newest step or the new one, to
+// the last byte, never a mixture and never less than retention promises.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/sim_file_system.h"
+#include "base/temp_dir.h"
+#include "checkpoint/load.h"
+#include "checkpoint/look.h"
+#include "checkpoint/test_checkpoint.h"
+#include "checkpoint/verify.h"
+#include "replica/save_step.h"
+#include "replica/stage.h"
+
+namespace headway::replica {
+namespace {
+
+using base::SimFileSystem;
+using base::Status;
+using checkpoint::DType;
+
+constexpr const char* kFolder = "/jobs/ck";
+constexpr std::uint32_t kRanks = 2;
+constexpr std::size_t kOwnBytes =
+    2500;  // of each rank: several sectors, not a whole number of them
+constexpr std::uint64_t kOld = 20, kNew = 30;
+
+std::vector<std::byte> values(std::uint64_t step, std::uint32_t rank) {
+  std::vector<std::byte> out(kOwnBytes);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<std::byte>((step * 31 + rank * 7 + i * 13 + i / 256) & 0xFF);
+  }
+  return out;
+}
+
+class SaveCrash : public testing::Test {
+ protected:
+  // One a rank, sealed and pinned, as trainers leave them.
+  std::vector<std::shared_ptr<Slot>> slots_of(std::uint64_t step) {
+    auto& slots = slots_[step];
+    for (auto rank = static_cast<std::uint32_t>(slots.size()); rank < kRanks; ++rank) {
+      auto plan = plan_image({{{fmt::format("w.{}", rank), DType::u8, {kOwnBytes}, {0}}, true},
+                              {{"other's", DType::u8, {100}, {0}}, false}});
+      EXPECT_TRUE(plan.ok()) << plan.status().message();
+      const Stage stage(std::move(*plan));
+      auto slot =
+          Slot::create(fmt::format("{}/{}-{}", dir_.path(), step, rank), stage.plan().bytes);
+      EXPECT_TRUE(slot.ok() && (*slot)->allocate([] { return true; }).ok());
+      EXPECT_TRUE((*slot)->try_begin());
+      const auto own = values(step, rank);
+      const std::vector<std::byte> rest(100);
+      const Source sources[] = {{.at = own.data()}, {.at = rest.data()}};
+      stage.fill(**slot, sources, team_);
+      SlotFacts facts;
+      facts.sequence = facts.step = step;
+      facts.time_ns = static_cast<std::int64_t>(step);
+      facts.own = stage.plan().own.range;
+      facts.rest = stage.plan().rest.range;
+      facts.rank = rank;
+      facts.world_size = kRanks;
+      (*slot)->seal(facts, true);
+      slots.push_back(*slot);
+    }
+    return slots;
+  }
+
+  Status save(base::FileSystem& files, std::uint64_t step) {
+    const SaveOrder order{kFolder, "job", {.last = 2}};
+    return save_step(
+               files, order, slots_of(step), [] { return true; }, [](const auto&) {})
+        .status();
+  }
+
+  // Steps 10 and 20, of which both stay: retention keeps two.
+  std::unique_ptr<SimFileSystem> with_two() {
+    auto files = std::make_unique<SimFileSystem>();
+    EXPECT_TRUE(files->make_folder("/jobs").ok());
+    EXPECT_TRUE(files->sync_folder("/").ok());
+    EXPECT_TRUE(save(*files, 10).ok());
+    EXPECT_TRUE(save(*files, kOld).ok());
+    return files;
+  }
+
+  // As hw.checkpointer goes back: the newest that reads, with checksums. The step, 0 if none.
+  static std::uint64_t restored(base::FileSystem& files) {
+    const checkpoint::CheckpointFolder folder(files, kFolder);
+    auto names = folder.list();
+    EXPECT_TRUE(names.ok()) << names.status().message();
+    for (const checkpoint::CheckpointName& name : *names) {
+      auto reader = checkpoint::CheckpointReader::open(files, folder.path_of(name));
+      if (!reader.ok()) continue;
+      for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+        std::vector<std::byte> got(kOwnBytes);
+        const Status read = (*reader)->read(fmt::format("w.{}", rank), {{0}, {kOwnBytes}}, got);
+        EXPECT_TRUE(read.ok()) << "a checkpoint that opens is whole: " << read.message();
+        EXPECT_EQ(got, values(name.step, rank)) << "step " << name.step << " rank " << rank;
+      }
+      EXPECT_EQ((*reader)->manifest().step, name.step);
+      return name.step;
+    }
+    return 0;
+  }
+
+  // The steps that are listed as good; whatever is listed so is good to the last byte.
+  static std::set<std::uint64_t> good_steps(base::FileSystem& files) {
+    std::set<std::uint64_t> steps;
+    auto looks = checkpoint::look_at_all(files, kFolder);
+    EXPECT_TRUE(looks.ok()) << looks.status().message();
+    for (const checkpoint::Look& look : *looks) {
+      if (look.unfinished) continue;
+      EXPECT_TRUE(look.state.ok()) << look.state.message();
+      auto report = checkpoint::verify_checkpoint(files, look.path);
+      EXPECT_TRUE(report.ok() && report->good()) << look.path;
+      steps.insert(look.name.step);
+    }
+    return steps;
+  }
+
+  // Scripts that go by LATEST find a whole one.
+  static void check_latest(base::FileSystem& files) {
+    std::vector<std::string> passed;
+    auto path = checkpoint::find_checkpoint(files, std::string(kFolder) + "/LATEST", passed);
+    ASSERT_TRUE(path.ok()) << path.status().message();
+    auto report = checkpoint::verify_checkpoint(files, *path);
+    EXPECT_TRUE(report.ok() && report->good()) << *path;
+  }
+
+  static bool has_draft(const SimFileSystem& files) {
+    const auto contents = files.contents();
+    return std::any_of(contents.begin(), contents.end(), [](const auto& entry) {
+      return entry.first.find(".draft-") != std::string::npos ||
+             entry.first.find(".tmp") != std::string::npos;
+    });
+  }
+
+  void check_after(SimFileSystem& files, bool done, const std::string& where) {
+    const std::uint64_t step = restored(files);
+    EXPECT_TRUE(step == kNew || (step == kOld && !done)) << where << ": step " << step;
+    const auto steps = good_steps(files);
+    EXPECT_GE(steps.size(), 2U) << where << ": retention promises two";
+    EXPECT_EQ(*steps.rbegin(), step) << where;
+    check_latest(files);
+  }
+
+  // The next save is not held up and leaves nothing of this one.
+  void check_next(SimFileSystem& files, const std::string& where) {
+    const Status next = save(files, 40);
+    EXPECT_TRUE(next.ok()) << where << ": " << next.message();
+    EXPECT_EQ(restored(files), 40U) << where;
+    EXPECT_FALSE(has_draft(files)) << where;
+    EXPECT_EQ(good_steps(files).size(), 2U) << where;
+    check_latest(files);
+  }
+
+  std::size_t calls_of_a_save() {
+    const auto files = with_two();
+    files->fail_at(std::nullopt);
+    EXPECT_TRUE(save(*files, kNew).ok());
+    EXPECT_EQ(good_steps(*files), (std::set<std::uint64_t>{kOld, kNew}));
+    return files->calls();
+  }
+
+  const base::TempDir dir_;
+  CopyTeam team_{1};
+  std::map<std::uint64_t, std::vector<std::shared_ptr<Slot>>> slots_;
+};
+
+TEST_F(SaveCrash, EveryCallMayFailInEveryWay) {
+  const std::size_t calls = calls_of_a_save();
+  ASSERT_GT(calls, 60U);
+  for (const int error : {ENOSPC, EIO, EROFS}) {
+    for (const bool lasting : {false, true}) {
+      for (const bool torn : {false, true}) {
+        for (std::size_t n = 0; n < calls; ++n) {
+          const auto files = with_two();
+          files->fail(SimFileSystem::Fault{n, error, lasting, torn});
+          const Status status = save(*files, kNew);
+          files->fail(std::nullopt);
+          const std::string where = fmt::format("call {} errno {}{}{}", n, error,
+                                                lasting ? " lasting" : "", torn ? " torn" : "");
+          check_after(*files, status.ok(), where);
+          // A disk that can be emptied has been: only one that nobody can write to has waste.
+          if (!lasting || error == ENOSPC) {
+            EXPECT_TRUE(n + 2 > calls || !has_draft(*files) || !status.ok()) << where;
+          }
+          if (!status.ok()) {
+            EXPECT_NE(status.message().find(kFolder), std::string::npos) << status.message();
+            EXPECT_NE(status.message().find("the next save tries again"), std::string::npos);
+          }
+          check_next(*files, where);
+          // And so does what is on the disk, not only in its cache.
+          const auto later = files->after_crash([](std::size_t) { return 0.0; });
+          EXPECT_EQ(restored(*later), 40U) << where;
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(SaveCrash, AFullDiskLeavesNoDraft) {
+  const std::size_t calls = calls_of_a_save();
+  for (std::size_t n = 0; n < calls; ++n) {
+    const auto files = with_two();
+    files->fail(SimFileSystem::Fault{.call = n, .error = ENOSPC, .lasting = true});
+    (void)save(*files, kNew);
+    files->fail(std::nullopt);
+    EXPECT_FALSE(has_draft(*files)) << "call " << n;
+  }
+}
+
+TEST_F(SaveCrash, ThePowerMayGoBeforeEveryCall) {
+  const std::size_t calls = calls_of_a_save();
+  for (std::size_t n = 0; n <= calls; ++n) {
+    const auto files = with_two();
+    files->lose_power_at(n);
+    const Status status = save(*files, kNew);
+    checkpoint::each_crash_state(*files, [&](SimFileSystem& after) {
+      const std::string where = fmt::format("call {}", n);
+      check_after(after, status.ok(), where);
+      check_next(after, where);
+    });
+    if (HasFailure()) return;
+  }
+}
+
+// First the disk fails, then the power: what a failed sync lost must not be built upon.
+TEST_F(SaveCrash, AnErrorAndThenTheEnd) {
+  const std::size_t calls = calls_of_a_save();
+  for (const int error : {ENOSPC, EIO}) {
+    for (std::size_t n = 0; n < calls; ++n) {
+      const auto files = with_two();
+      files->fail(SimFileSystem::Fault{.call = n, .error = error});
+      const Status status = save(*files, kNew);
+      files->fail(std::nullopt);
+      checkpoint::each_crash_state(*files, [&](SimFileSystem& after) {
+        check_after(after, status.ok(), fmt::format("call {} errno {}", n, error));
+      });
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// What is too many by the policy of today is no reason to fail for want of room.
+TEST_F(SaveCrash, AFullDiskIsThinnedOutFirst) {
+  const auto files = with_two();
+  for (const std::uint64_t step : {30, 40, 50}) {
+    const SaveOrder all{kFolder, "job", {.last = 0}};
+    ASSERT_TRUE(
+        save_step(*files, all, slots_of(step), [] { return true; }, [](const auto&) {}).ok());
+  }
+  ASSERT_EQ(good_steps(*files).size(), 5U);
+  files->fail_at(8);  // full, once: when the first file is made
+  const Status status = save(*files, 60);
+  EXPECT_GT(files->calls(), 8U);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(good_steps(*files), (std::set<std::uint64_t>{50, 60}));
+}
+
+TEST_F(SaveCrash, ASlotThatIsNotWhatWasSealedIsNotWritten) {
+  const auto files = with_two();
+  const auto slots = slots_of(kNew);
+  slots[1]->checksums()[0] ^= 1;
+  const Status status = save(*files, kNew);
+  EXPECT_NE(status.message().find("not what was sealed"), std::string::npos) << status.message();
+  EXPECT_EQ(restored(*files), kOld);
+  EXPECT_FALSE(has_draft(*files));
+}
+
+}  // namespace
+}  // namespace headway::replica

@@ -1,0 +1,60 @@
+#include "replica/save_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checkpoint/prune.h"
+#include "replica/persist.h"
+
+namespace headway::replica {
+namespace {
+
+using base::Result;
+using base::Status;
+using Note = std::function<void(const std::string&)>;
+
+// It was renamed, and what failed came after: to write it again would make two of it, of which
+// retention would count both.
+bool is_there(const checkpoint::CheckpointFolder& folder, const Slot& slot) {
+  const auto facts = slot.facts();
+  const auto names = folder.list();
+  return facts && names.ok() && !names.value().empty() && names.value().front().step == facts->step;
+}
+
+// True if something went.
+bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note) {
+  if (order.keep.last == 0) return false;
+  auto plan = checkpoint::plan_prune(files, order.folder, order.keep);
+  Status status = plan.status();
+  if (status.ok()) status = checkpoint::execute_prune(files, order.folder, *plan);
+  if (!status.ok()) note(status.message());
+  return plan.ok() && std::any_of(plan->fates.begin(), plan->fates.end(), checkpoint::is_removed);
+}
+
+}  // namespace
+
+Status with_advice(const Status& status, const std::string& folder) {
+  const bool named = status.message().find(folder) != std::string::npos;
+  const char* const advice = status.code() == base::Code::no_space
+                                 ? "make room there, or keep fewer checkpoints (keep_last)"
+                                 : "see to it";
+  return {status.code(), fmt::format("{}{}; {}. Training goes on, and the next save tries again",
+                                     named ? "" : folder + ": ", status.message(), advice)};
+}
+
+Result<checkpoint::CheckpointName> save_step(base::FileSystem& files, const SaveOrder& order,
+                                             const std::vector<std::shared_ptr<Slot>>& slots,
+                                             const std::function<bool()>& goes_on,
+                                             const Note& note) {
+  checkpoint::CheckpointFolder folder(files, order.folder);
+  auto written = persist(folder, order.job, slots, order.base, goes_on);
+  const bool full = written.status().code() == base::Code::no_space && !is_there(folder, *slots[0]);
+  if (full && thin_out(files, order, note))
+    written = persist(folder, order.job, slots, order.base, goes_on);
+  if (!written.ok()) return with_advice(written.status(), order.folder);
+  (void)thin_out(files, order, note);
+  return written;
+}
+
+}  // namespace headway::replica

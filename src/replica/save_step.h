@@ -1,0 +1,36 @@
+// A step to disk, and away from it what retention no longer wants: what the holder's disk thread
+// does. A disk that is full is no reason to keep more than was asked for: then what is too many
+// goes first, and the save is tried once more. An error says what to do.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_system.h"
+#include "base/status.h"
+#include "checkpoint/folder.h"
+#include "checkpoint/retention.h"
+#include "replica/slot.h"
+
+namespace headway::replica {
+
+struct SaveOrder {
+  std::string folder;
+  std::string job;
+  checkpoint::RetentionPolicy keep;  // `last` 0: all
+  std::string base{};                // as for persist()
+};
+
+// An error of a save into this folder, with what to do about it.
+[[nodiscard]] base::Status with_advice(const base::Status& status, const std::string& folder);
+
+// Slots and `goes_on` as for persist(). `note` gets what went wrong with the removal: no reason to
+// call the save a failure.
+base::Result<checkpoint::CheckpointName> save_step(
+    base::FileSystem& files, const SaveOrder& order,
+    const std::vector<std::shared_ptr<Slot>>& slots, const std::function<bool()>& goes_on,
+    const std::function<void(const std::string&)>& note);
+
+}  // namespace headway::replica
