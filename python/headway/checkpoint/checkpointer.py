@@ -16,6 +16,7 @@ from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
 from headway.checkpoint import agree, collect, where
+from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.parts import (
@@ -50,15 +51,22 @@ def _make_parts(
             OptimizerPart(optimizer, model) if plain else StatefulPart("optimizer", optimizer)
         )
     if loader is not None:
-        parts["loader"] = StatefulPart("loader", loader, per_rank=True)
+        parts["loader"] = _loader_part("loader", loader)
     for name, thing in others.items():
         if not name.isidentifier() or name in ("model", "optimizer", "loader", "values", "rng"):
             raise CheckpointError(f"checkpointer: {name!r} cannot be the name of a part")
-        parts[name] = StatefulPart(name, thing)
+        plain = loaders.is_plain(thing)
+        parts[name] = _loader_part(name, thing) if plain else StatefulPart(name, thing)
     if values is not None:
         parts["values"] = ValuesPart(values)
     parts["rng"] = RngPart()
     return parts
+
+
+def _loader_part(name: str, loader: Any) -> StatefulPart:
+    if loaders.is_plain(loader):
+        loader = loaders.resumable(loader)
+    return StatefulPart(name, loader, per_rank=True)
 
 
 class Checkpointer:
@@ -228,6 +236,17 @@ class Checkpointer:
         """Training is over: what was saved gets to the disk, and the memory is given back."""
         self.wait()
         self.trainer.bye()
+
+    @property
+    def epoch(self) -> int:
+        """Passes over the loader that are over: where the script's loop over epochs begins."""
+        part = self.parts.get("loader")
+        if not isinstance(part, StatefulPart) or not loaders.is_resumable(part.thing):
+            raise CheckpointError(
+                "checkpointer: epoch is known where loader= is a plain DataLoader; "
+                "elsewhere keep it in values"
+            )
+        return loaders.epoch_of(part.thing)
 
     def _bye(self) -> None:
         # After an error somebody may start it again, and go on from memory.

@@ -129,7 +129,8 @@ class StatefulPart:
             getattr(thing, "load_state_dict", None)
         ):
             raise CheckpointError(
-                f"{name}: a {type(thing).__name__} has no state_dict() and load_state_dict()"
+                f"{name}: a {type(thing).__name__} has no state_dict() and load_state_dict(), and "
+                "is no DataLoader"
             )
         self.thing = thing
         self.per_rank = per_rank
