@@ -15,7 +15,7 @@ from headway import _recorder as rec
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import agree, collect, where
+from headway.checkpoint import agree, collect, device, where
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.errors import CheckpointError
@@ -114,6 +114,7 @@ class Checkpointer:
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
         self._places: list[tuple[int, int]] = []
+        self._lanes = device.Lanes()
 
     # ---- saving
 
@@ -193,20 +194,18 @@ class Checkpointer:
         pieces = [(p.piece, p.first and owner.get(p.piece.name, rank) == rank) for p in tensors]
         if pieces == self._pieces:
             return
+        self._lanes.release()
         self._places = self.trainer.plan([(tuple(piece), own) for piece, own in pieces], SLOTS)
         self._pieces = pieces
 
     def _copy_foreign(self, slot: Any, tensors: list[Placed], addresses: list[int]) -> None:
         """What the engine cannot reach is copied by torch: from a device, or out of order."""
-        devices = set()
-        for placed, address, (begin, _) in zip(tensors, addresses, self._places, strict=True):
-            if address == 0 and placed.local.numel() > 0:
-                target = view(slot, placed.piece, begin)
-                target.copy_(placed.local, non_blocking=True)
-                devices.add(placed.local.device)
-        for device in devices:
-            if device.type != "cpu":
-                torch.accelerator.synchronize(device)
+        pairs = [
+            (view(slot, placed.piece, begin), placed.local)
+            for placed, address, (begin, _) in zip(tensors, addresses, self._places, strict=True)
+            if address == 0 and placed.local.numel() > 0
+        ]
+        self._lanes.copy(slot, pairs)
 
     # ---- what became of them
 
@@ -235,6 +234,7 @@ class Checkpointer:
     def close(self) -> None:
         """Training is over: what was saved gets to the disk, and the memory is given back."""
         self.wait()
+        self._lanes.release()
         self.trainer.bye()
 
     @property
