@@ -50,13 +50,22 @@ class Group:
         dist.broadcast(said, src=0, group=self._group)
         return [int(number) for number in said]
 
-    def all(self, here: bool) -> bool:
-        """True where it is true on every rank. All have to call it."""
+    def all(self, here: bool, number: int = 0) -> tuple[bool, bool]:
+        """Is it true on every rank, and have all of them the same number? All have to call it."""
         if self._group is None:
-            return here
-        said = torch.tensor([int(here)])
+            return here, True
+        said = torch.tensor([int(here), number, -number])
         dist.all_reduce(said, dist.ReduceOp.MIN, self._group)
-        return bool(said.item())
+        everywhere, least, most = said.tolist()
+        return bool(everywhere), least == -most
+
+    def gather(self, value: Any) -> list[Any]:
+        """What every rank says, in their order. All have to call it."""
+        if self._group is None:
+            return [value]
+        said: list[Any] = [None] * dist.get_world_size(self._group)
+        dist.all_gather_object(said, value, self._group)
+        return said
 
 
 def broadcast(value: Any) -> Any:

@@ -29,6 +29,7 @@ from headway.checkpoint.parts import (
     is_plain_optimizer,
 )
 from headway.checkpoint.restore import ANSWER_S, Restored, restore
+from headway.checkpoint.same import Sameness
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
 
 SLOTS = 2  # one that is written to disk, one to write into
@@ -115,6 +116,7 @@ class Checkpointer:
         self._pieces: list[tuple[Piece, bool]] = []
         self._places: list[tuple[int, int]] = []
         self._lanes = device.Lanes()
+        self._same = Sameness(self.group)
 
     # ---- saving
 
@@ -161,6 +163,7 @@ class Checkpointer:
         if data is None:
             data = run.data if run.data is not None else step
         self.trainer.fill(slot, step, data, now_ns, persist, addresses)
+        self._same.look(slot, tensors, self._places)
         core.checkpoint(step, data, rec.STAGED)
         self.last_saved = step
         self.cadence.returned(step)
@@ -171,7 +174,10 @@ class Checkpointer:
     def _may_begin(self, wait_s: float) -> bool:
         """All ranks save a step, or none: a step that only some have is of no use."""
         ready = self.trainer.wait_for_slot(wait_s)
-        return self.group.all(ready)
+        everywhere, same = self.group.all(ready, self._same.digest)
+        if not same:
+            self._same.differ()
+        return everywhere
 
     def _check_served(self) -> None:
         self.trainer.left_behind(ANSWER_S)
