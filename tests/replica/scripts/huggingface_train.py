@@ -34,7 +34,7 @@ class Model(torch.nn.Module):
 
 class Kill(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs) -> None:
-        if state.global_step == KILL and not os.path.exists(KILLED):
+        if KILL and state.global_step == KILL and not os.path.exists(KILLED):
             if KEEPER.keeper.last_saved != KILL:
                 KEEPER.keeper.save(KILL)  # the disk was too slow for it
             with open(KILLED, "x"):

@@ -29,8 +29,9 @@ class Module(pl.LightningModule):
 
     def training_step(self, batch, batch_idx):
         rows = batch[0]
-        print(f"epoch {self.current_epoch} batch {batch_idx} {rows[:, 0].tolist()}", flush=True)
         loss = self.net(rows).square().mean()
+        where = f"epoch {self.current_epoch} batch {batch_idx} {rows[:, 0].tolist()}"
+        print(f"{where} {loss.item()!r} {self.optimizers().param_groups[0]['lr']!r}", flush=True)
         self.log("loss", loss)
         return loss
 
@@ -53,7 +54,7 @@ class Module(pl.LightningModule):
 
 class Kill(pl.Callback):
     def on_train_batch_end(self, trainer, *args) -> None:
-        if trainer.global_step == KILL and not os.path.exists(KILLED):
+        if KILL and trainer.global_step == KILL and not os.path.exists(KILLED):
             if KEEPER.keeper.last_saved != KILL:
                 KEEPER.keeper.save(KILL)  # the disk was too slow for it
             with open(KILLED, "x"):
