@@ -142,26 +142,43 @@ class Writer(_AtPath, StorageWriter):
             document = torch.frombuffer(bytearray(text), dtype=torch.uint8)
             add(Piece(f"{VALUES}{rank:05}", "U8", (len(text),), (0,)), document)
         if results:
-            entry = _replica.write_shard(
-                plan.storage_data["draft"],
-                f"rank-{rank:05}.safetensors",
-                rank,
-                [tuple(piece) for piece, _ in tensors],
-                [address_of(tensor) for _, tensor in tensors],
-            )
-            results[0] = dataclasses.replace(results[0], storage_data=entry)
+            entries = [
+                _replica.write_shard(
+                    plan.storage_data["draft"],
+                    f"rank-{rank:05}{f'-{number}' if number else ''}.safetensors",
+                    rank,
+                    [tuple(piece) for piece, _ in part],
+                    [address_of(tensor) for _, tensor in part],
+                )
+                for number, part in enumerate(_in_files(tensors))
+            ]
+            results[0] = dataclasses.replace(results[0], storage_data=entries)
         return _done(results)
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         for written in results:
             for result in written:
-                if result.storage_data is not None:
-                    self._draft.take(result.storage_data)
+                for entry in result.storage_data or ():
+                    self._draft.take(entry)
         self._draft.commit()
         self._draft = None
 
     def storage_meta(self) -> StorageMeta | None:
         return StorageMeta(checkpoint_id=self.path)
+
+
+def _in_files(
+    tensors: list[tuple[Piece, torch.Tensor]],
+) -> list[list[tuple[Piece, torch.Tensor]]]:
+    """A file has one tensor of a name. A rank that has several shards of one needs more files."""
+    files: list[list[tuple[Piece, torch.Tensor]]] = [[]]
+    met: dict[str, int] = {}
+    for piece, tensor in tensors:
+        number = met[piece.name] = met.get(piece.name, -1) + 1
+        if number == len(files):
+            files.append([])
+        files[number].append((piece, tensor))
+    return files
 
 
 def _piece_of(item: WriteItem, tensor: torch.Tensor) -> Piece:

@@ -8,6 +8,7 @@ import pytest
 from replica_machine import SCRIPTS, Machine
 
 SCRIPT = SCRIPTS / "dcp_round.py"
+SHARDED = SCRIPTS / "dcp_sharded.py"
 
 
 def ranks(machine: Machine, count: int, mode: str, code: int = 0) -> str:
@@ -21,6 +22,22 @@ def test_saved_by_some_loaded_by_others(machine: Machine, mode: str) -> None:
     machine.headway("ckpt", "verify", machine.checkpoints)
     for count in (1, 2, 3):
         ranks(machine, count, "load")
+
+
+def test_sharded_tensors(machine: Machine) -> None:
+    """Those of torch.distributed._shard: a rank may have several pieces of one. Not async: torch's
+    own copy into memory does not know them."""
+
+    def run(count: int, mode: str, code: int = 0) -> str:
+        return machine.headway("run", "--nproc", count, SHARDED, MODE=mode, code=code)
+
+    run(2, "save")
+    machine.headway("ckpt", "verify", machine.checkpoints)
+    for count in (1, 2, 3):
+        run(count, "load")
+    output = run(2, "keep", code=1)
+    assert "rows: a ShardedTensor cannot be saved by the checkpointer" in output
+    assert machine.steps() == [3]
 
 
 def test_a_flipped_bit_is_never_loaded(machine: Machine) -> None:

@@ -2,5 +2,6 @@
 
 from headway.checkpoint.checkpointer import Checkpointer
 from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.loader import resumable
 
-__all__ = ["CheckpointError", "Checkpointer"]
+__all__ = ["CheckpointError", "Checkpointer", "resumable"]

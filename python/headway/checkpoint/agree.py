@@ -68,11 +68,16 @@ class Group:
 
     def all(self, here: bool) -> bool:
         """True where it is true on every rank. All have to call it."""
+        return self.all_with(here, 0)[0]
+
+    def all_with(self, here: bool, number: int) -> tuple[bool, bool]:
+        """Is it true on every rank, and have all of them the same number? All have to call it."""
         if self._group is None:
-            return here
-        said = torch.tensor([int(here)])
+            return here, True
+        said = torch.tensor([int(here), number, -number])
         dist.all_reduce(said, dist.ReduceOp.MIN, self._group)
-        return bool(said.item())
+        everywhere, least, most = said.tolist()
+        return bool(everywhere), least == -most
 
 
 def broadcast(value: Any) -> Any:

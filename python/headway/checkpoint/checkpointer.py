@@ -17,7 +17,8 @@ from headway import _replica
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import agree, collect, stream, where
+from headway.checkpoint import agree, collect, device, stream, where
+from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.parts import (
@@ -30,6 +31,7 @@ from headway.checkpoint.parts import (
     is_plain_optimizer,
 )
 from headway.checkpoint.restore import ANSWER_S, Restored, restore
+from headway.checkpoint.same import Sameness
 from headway.checkpoint.staging import Begun, Staging
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
 
@@ -52,15 +54,22 @@ def _make_parts(
             OptimizerPart(optimizer, model) if plain else StatefulPart("optimizer", optimizer)
         )
     if loader is not None:
-        parts["loader"] = StatefulPart("loader", loader, per_rank=True)
+        parts["loader"] = _loader_part("loader", loader)
     for name, thing in others.items():
         if not name.isidentifier() or name in ("model", "optimizer", "loader", "values", "rng"):
             raise CheckpointError(f"checkpointer: {name!r} cannot be the name of a part")
-        parts[name] = StatefulPart(name, thing)
+        plain = loaders.is_plain(thing)
+        parts[name] = _loader_part(name, thing) if plain else StatefulPart(name, thing)
     if values is not None:
         parts["values"] = ValuesPart(values)
     parts["rng"] = RngPart()
     return parts
+
+
+def _loader_part(name: str, loader: Any) -> StatefulPart:
+    if loaders.is_plain(loader):
+        loader = loaders.resumable(loader)
+    return StatefulPart(name, loader, per_rank=True)
 
 
 class Checkpointer:
@@ -124,6 +133,8 @@ class Checkpointer:
         self._failed = 0  # in a row
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
+        self._lanes = device.Lanes()
+        self._same = Sameness(self.group)
 
     # ---- saving
 
@@ -152,8 +163,12 @@ class Checkpointer:
                 # step, because optimizers make their state in the first one.
                 self._plan(self._with_document(collect.collect(self.parts, self.place.rank)))
             return False
+        saved = False
         with checkpoint_blocked():
-            saved = self._stage(step, data, persist=due is Due.PERSIST, wait_s=0.0)
+            try:
+                saved = self._stage(step, data, persist=due is Due.PERSIST, wait_s=0.0)
+            except stream.NotSaved as error:  # training goes on, and the next one tries again
+                warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=2)
         self.skipped += not saved
         return saved
 
@@ -168,7 +183,7 @@ class Checkpointer:
         if self.staging.mode == "stream":
             self._stream(step, data, now_ns, tensors)
             return True
-        begun = self.staging.begin(tensors, persist, wait_s)
+        begun = self.staging.begin(tensors, persist, wait_s, self._all_ready)
         if begun is None:
             self.cadence.settled(step, False)
             return False
@@ -176,6 +191,7 @@ class Checkpointer:
         self._copy_foreign(begun, tensors, addresses)
         begun.fill(begun.slot, step, data, now_ns, persist, addresses)
         self.staging.sealed(persist)
+        self._same.look(begun.slot, tensors, begun.places)
         core.checkpoint(step, data, rec.STAGED)
         self.last_saved = step
         self.cadence.returned(step)
@@ -189,7 +205,7 @@ class Checkpointer:
             stream.save(
                 self.place, self.folder, self.group, self._pieces, tensors, step, data, now_ns
             )
-        except CheckpointError:
+        except stream.NotSaved:
             self.cadence.settled(step, False)
             raise
         core.checkpoint(step, data, rec.DURABLE)
@@ -216,6 +232,13 @@ class Checkpointer:
         """These rows of a table were changed by something that is no optimizer of torch's."""
         self.staging.touched(parameter, ids)
 
+    def _all_ready(self, here: bool) -> bool:
+        """All ranks save a step, or none: a step that only some have is of no use."""
+        everywhere, same = self.group.all_with(here, self._same.digest)
+        if not same:
+            self._same.differ()
+        return everywhere
+
     def _check_served(self) -> None:
         self.trainer.left_behind(ANSWER_S)
         problems = [said for said in agree.gather(self.trainer.refusal()) if said]
@@ -237,20 +260,18 @@ class Checkpointer:
         pieces = [(p.piece, p.first and owner.get(p.piece.name, rank) == rank) for p in tensors]
         if pieces == self._pieces:
             return
+        self._lanes.release()
         self.staging.plan(tensors, [(tuple(piece), own) for piece, own in pieces])
         self._pieces = pieces
 
     def _copy_foreign(self, begun: Begun, tensors: list[Placed], addresses: list[int]) -> None:
         """What the engine cannot reach is copied by torch: from a device, or out of order."""
-        devices = set()
-        for placed, address, (begin, _) in zip(tensors, addresses, begun.places, strict=True):
-            if address == 0 and placed.local.numel() > 0:
-                target = view(begun.slot, placed.piece, begin)
-                target.copy_(placed.local, non_blocking=True)
-                devices.add(placed.local.device)
-        for device in devices:
-            if device.type != "cpu":
-                torch.accelerator.synchronize(device)
+        pairs = [
+            (view(begun.slot, placed.piece, begin), placed.local)
+            for placed, address, (begin, _) in zip(tensors, addresses, begun.places, strict=True)
+            if address == 0 and placed.local.numel() > 0
+        ]
+        self._lanes.copy(begun.slot, pairs)
 
     # ---- what became of them
 
@@ -291,7 +312,19 @@ class Checkpointer:
         """Training is over: what was saved gets to the disk, and the memory is given back."""
         self.wait()
         self.staging.close()
+        self._lanes.release()
         self.trainer.bye()
+
+    @property
+    def epoch(self) -> int:
+        """Passes over the loader that are over: where the script's loop over epochs begins."""
+        part = self.parts.get("loader")
+        if not isinstance(part, StatefulPart) or not loaders.is_resumable(part.thing):
+            raise CheckpointError(
+                "checkpointer: epoch is known where loader= is a plain DataLoader; "
+                "elsewhere keep it in values"
+            )
+        return loaders.epoch_of(part.thing)
 
     def _bye(self) -> None:
         # After an error somebody may start it again, and go on from memory.

@@ -117,8 +117,22 @@ class OptimizerPart:
         for group, old in zip(groups, saved["param_groups"], strict=True):
             group.update({key: value for key, value in old.items() if key != "params"})
         self.optimizer.state.clear()
+        of = {parameter: group for group in groups for parameter in group["params"]}
         for name, state in saved["state"].items():
-            self.optimizer.state[parameters[name]] = state
+            parameter = parameters[name]
+            self.optimizer.state[parameter] = {
+                key: _beside(parameter, of[parameter], key, value) for key, value in state.items()
+            }
+
+
+def _beside(parameter: torch.Tensor, group: dict[str, Any], key: str, value: Any) -> Any:
+    """State lies where its parameter does, but for the count of steps: that is asked by the
+    processor, unless a kernel does it."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    if key == "step" and not (group.get("capturable") or group.get("fused")):
+        return value
+    return value.to(parameter.device)
 
 
 class StatefulPart:
@@ -129,7 +143,8 @@ class StatefulPart:
             getattr(thing, "load_state_dict", None)
         ):
             raise CheckpointError(
-                f"{name}: a {type(thing).__name__} has no state_dict() and load_state_dict()"
+                f"{name}: a {type(thing).__name__} has no state_dict() and load_state_dict(), and "
+                "is no DataLoader"
             )
         self.thing = thing
         self.per_rank = per_rank

@@ -207,7 +207,7 @@ def _as_state_of(keeper: Checkpointer, name: str, local: torch.Tensor) -> torch.
     from torch.distributed.tensor import DTensor
 
     return DTensor.from_local(
-        local,
+        local.to(like.to_local().device),
         like.device_mesh,
         like.placements,
         run_check=False,

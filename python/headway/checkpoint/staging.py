@@ -117,17 +117,23 @@ class Staging:
             return "rows"
         return "full" if self._group.all(self._images * all_bytes < room) else "stream"
 
-    def begin(self, tensors: list[Placed], persist: bool, wait_s: float) -> Begun | None:
-        """All ranks save a step, or none: a step that only some have is of no use."""
+    def begin(
+        self,
+        tensors: list[Placed],
+        persist: bool,
+        wait_s: float,
+        all_ready: Callable[[bool], bool],
+    ) -> Begun | None:
+        """None: this time no rank saves. `all_ready` asks the others."""
         trainer = self._trainer
         if self._rows is not None:
             places = trainer.plan_rows(self._rows.pieces(tensors), persist)
             if self._group.all(places is not None):
-                if not self._group.all(trainer.wait_for_rows_slot(wait_s)):
+                if not all_ready(trainer.wait_for_rows_slot(wait_s)):
                     return None
                 slot = trainer.begin_rows()
                 return Begun(slot, places, trainer.fill_rows) if slot is not None else None
-        if not self._group.all(trainer.wait_for_slot(wait_s)):
+        if not all_ready(trainer.wait_for_slot(wait_s)):
             return None
         slot = trainer.begin()
         return Begun(slot, self._places, trainer.fill) if slot is not None else None

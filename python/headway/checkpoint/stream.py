@@ -16,6 +16,10 @@ from headway.checkpoint.where import Place
 FOREIGN_BYTES = 192 << 20  # of tensors that torch has to copy first, at once
 
 
+class NotSaved(CheckpointError):
+    """The disk did not take it."""
+
+
 def save(
     place: Place,
     folder: str,
@@ -54,7 +58,7 @@ def save(
             problem = str(error)
     problem = group.first_says_this(problem)
     if problem:
-        raise CheckpointError(f"checkpointer: step {step} is not saved: {problem}")
+        raise NotSaved(f"checkpointer: step {step} is not saved: {problem}")
 
 
 def _write(

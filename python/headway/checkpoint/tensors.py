@@ -52,6 +52,11 @@ def is_dtensor(tensor: torch.Tensor) -> bool:
 
 def place(name: str, tensor: torch.Tensor) -> Placed:
     """Raises for what cannot be stored."""
+    if type(tensor).__name__ == "ShardedTensor":
+        raise CheckpointError(
+            f"{name}: a ShardedTensor cannot be saved by the checkpointer; make it a DTensor, or "
+            "save it with torch.distributed.checkpoint and hw.dcp.Writer"
+        )
     if tensor.layout != torch.strided:
         raise CheckpointError(f"{name}: a tensor of layout {tensor.layout} cannot be saved")
     if tensor.dtype not in DTYPES:

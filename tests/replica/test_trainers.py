@@ -1,0 +1,44 @@
+"""Lightning's Trainer and that of transformers, killed at a step and started again: the same
+batches and the same weights, to the last bit, as if nobody had."""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+from replica_machine import SCRIPTS, Machine
+
+PACKAGES = {"lightning": "lightning.pytorch", "huggingface": "transformers"}
+
+
+def run(machine: Machine, kind: str, **variables: object) -> list[str]:
+    script = SCRIPTS / f"{kind}_train.py"
+    options = {"OUTPUT": machine.tmp, **variables}
+    output = machine.headway("run", "--max-restarts", 1, script, **options)
+    return re.findall(r"(?:epoch \d+ )?batch .*|end .*", output)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory):
+    @functools.cache
+    def whole(kind: str, accumulate: int) -> list[str]:
+        machine = Machine(tmp_path_factory.mktemp(kind))
+        said = run(machine, kind, ACCUMULATE=accumulate)
+        machine.close()
+        return said
+
+    return whole
+
+
+# 6 batches an epoch: in the middle of one, with the last of one; with gradients accumulated over 4.
+@pytest.mark.parametrize("kill,accumulate", [(6, 1), (8, 1), (3, 4)])
+@pytest.mark.parametrize("kind", PACKAGES)
+def test_a_killed_trainer_ends_as_if_it_had_not_been(
+    machine: Machine, undisturbed, kind: str, kill: int, accumulate: int
+) -> None:
+    pytest.importorskip(PACKAGES[kind])
+    said = run(machine, kind, ACCUMULATE=accumulate, KILL=kill)
+    assert Path(f"{machine.checkpoints}.killed").exists()
+    assert said == undisturbed(kind, accumulate)
