@@ -174,6 +174,8 @@ void Link::take(const Message& message) {
       options_.on_news(message);
       return;
     case Say::durable:
+    case Say::uploaded:
+    case Say::not_uploaded:
       options_.on_news(message);
       return;
     case Say::refused: {

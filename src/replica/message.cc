@@ -10,8 +10,9 @@ using base::Result;
 using base::Status;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 8> kSay = {"hello", "reserve", "look",   "bye",
-                                                  "slots", "durable", "failed", "refused"};
+constexpr std::array<std::string_view, 10> kSay = {"hello",    "reserve",     "look",   "bye",
+                                                   "slots",    "durable",     "failed", "refused",
+                                                   "uploaded", "not_uploaded"};
 
 // Missing ones keep what they are; one of another type spoils the packet.
 class Fields {
@@ -66,9 +67,12 @@ std::string to_packet(const Message& message) {
   put("folder", message.folder, usual.folder);
   put("keep_last", message.keep_last, usual.keep_last);
   put("keep_every_ns", message.keep_every_ns, usual.keep_every_ns);
+  put("upload", message.upload, usual.upload);
+  put("keep_uploaded", message.keep_uploaded, usual.keep_uploaded);
   put("bytes", message.bytes, usual.bytes);
   put("count", message.count, usual.count);
   put("step", message.step, usual.step);
+  put("skipped", message.skipped, usual.skipped);
   put("nanoseconds", message.nanoseconds, usual.nanoseconds);
   put("text", message.text, usual.text);
   put("paths", message.paths, usual.paths);
@@ -94,6 +98,9 @@ Result<Message> parse_packet(std::string_view packet) {
   fields.number("keep_last", message.keep_last, UINT32_MAX);
   fields.number("keep_every_ns", message.keep_every_ns, INT64_MAX);
   fields.number("bytes", message.bytes, UINT64_MAX);
+  fields.text("upload", message.upload);
+  fields.number("keep_uploaded", message.keep_uploaded, UINT32_MAX);
+  fields.number("skipped", message.skipped, UINT32_MAX);
   fields.number("count", message.count, slots_max);
   fields.number("step", message.step, UINT64_MAX);
   fields.number("nanoseconds", message.nanoseconds, INT64_MAX);
