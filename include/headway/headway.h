@@ -70,7 +70,11 @@ enum hw_origin {
   HW_ORIGIN_UNKNOWN = 4
 };
 
-enum hw_checkpoint_state { HW_CHECKPOINT_STAGED = 1, HW_CHECKPOINT_DURABLE = 2 };
+enum hw_checkpoint_state {
+  HW_CHECKPOINT_STAGED = 1,
+  HW_CHECKPOINT_DURABLE = 2,
+  HW_CHECKPOINT_UPLOADED = 3 /* durable before, and now also outside of the machine's reach */
+};
 
 #define HW_RANK_AGENT UINT32_MAX   /* the launcher's own journal */
 #define HW_RANK_UNKNOWN UINT32_MAX /* a failure that no rank can be named for */

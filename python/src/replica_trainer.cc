@@ -36,6 +36,19 @@ std::int64_t to_ns(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
+const char* kind_of(replica::Say say) {
+  switch (say) {
+    case replica::Say::durable:
+      return "durable";
+    case replica::Say::uploaded:
+      return "uploaded";
+    case replica::Say::not_uploaded:
+      return "not_uploaded";
+    default:
+      return "failed";
+  }
+}
+
 // News come on the link's thread: kept until Python asks, and recorded at once.
 class News {
  public:
@@ -48,10 +61,12 @@ class News {
   }
   void take(const Message& message) {
     const std::lock_guard lock(mutex_);
-    if (message.say == replica::Say::durable && record_ != nullptr) {
+    const bool durable = message.say == replica::Say::durable;
+    if ((durable || message.say == replica::Say::uploaded) && record_ != nullptr) {
       const auto data = positions_.find(message.step);
       record_(static_cast<std::int64_t>(message.step),
-              data != positions_.end() ? data->second : HW_NO_DATA, HW_CHECKPOINT_DURABLE);
+              data != positions_.end() ? data->second : HW_NO_DATA,
+              durable ? HW_CHECKPOINT_DURABLE : HW_CHECKPOINT_UPLOADED);
     }
     if (news_.size() == kNewsMax) news_.pop_front();
     news_.push_back(message);
@@ -119,9 +134,8 @@ class PyTrainer {
   nb::list news() {
     nb::list news;
     for (const Message& message : news_.give()) {
-      news.append(nb::make_tuple(message.say == replica::Say::durable ? "durable" : "failed",
-                                 message.step, message.text,
-                                 static_cast<double>(message.nanoseconds) / 1e9));
+      news.append(nb::make_tuple(kind_of(message.say), message.step, message.text,
+                                 static_cast<double>(message.nanoseconds) / 1e9, message.skipped));
     }
     return news;
   }
@@ -172,7 +186,8 @@ void add_trainer(nb::module_& module) {
              const std::string& job, std::uint64_t attempt, std::uint32_t rank,
              std::uint32_t world_size, std::uint32_t local_world_size,
              const std::vector<std::string>& command, unsigned threads, std::uint32_t keep_last,
-             double keep_every_s, nb::object record) {
+             double keep_every_s, const std::string& upload, std::uint32_t keep_uploaded,
+             nb::object record) {
             replica::LinkOptions options;
             options.folder = folder;
             options.command = command;
@@ -185,6 +200,8 @@ void add_trainer(nb::module_& module) {
             hello.local_world_size = local_world_size;
             hello.keep_last = keep_last;
             hello.keep_every_ns = to_ns(keep_every_s);
+            hello.upload = upload;
+            hello.keep_uploaded = keep_uploaded;
             void* function = record.is_none()
                                  ? nullptr
                                  : PyCapsule_GetPointer(record.ptr(), "headway.hw_checkpoint");
@@ -195,7 +212,7 @@ void add_trainer(nb::module_& module) {
           nb::kw_only(), nb::arg("folder"), nb::arg("checkpoints"), nb::arg("job"),
           nb::arg("attempt"), nb::arg("rank"), nb::arg("world_size"), nb::arg("local_world_size"),
           nb::arg("command"), nb::arg("threads"), nb::arg("keep_last"), nb::arg("keep_every_s"),
-          nb::arg("record").none())
+          nb::arg("upload"), nb::arg("keep_uploaded"), nb::arg("record").none())
       .def("plan", &PyTrainer::plan, nb::arg("pieces"), nb::arg("slots"))
       .def(
           "wait_for_slot",

@@ -288,7 +288,14 @@ void AttemptRunner::close_journal(bool job_ends) {
 void AttemptRunner::end(bool failed, int orderly_restarts) {
   aftermath_.when_idle();
   sweep_.kill_descendants(true);
-  replica_.finish([this] { console_.note("writing the last state that was staged"); });
+  const bool uploaded = replica_.finish([this] {
+    console_.note("writing the last state that was staged, and what is to be uploaded");
+  });
+  if (!uploaded) {
+    console_.warn(
+        "the newest checkpoint is on disk but not in the object store: the next run goes on with "
+        "it, or `headway ckpt copy` does");
+  }
   if (!folder_) return;
   const std::uint64_t attempts = node_ ? static_cast<std::uint64_t>(attempts_)
                                        : attempt_.launch - folder_->first_attempt().launch + 1;

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <vector>
 
 #include "agent/python_layout.h"
@@ -69,9 +70,14 @@ std::string replica_folder(const std::string& shared_memory, const std::string& 
 
 Status ReplicaKeeper::open(const std::string& folder, const std::function<void()>& waiting) {
   const std::string lock = folder + "/" + replica::kHolderLock;
-  if (!wait_until([&] { return is_unlocked(lock); }, kOldHolderWaitNs, waiting)) {
-    return Status::io(folder + ": still in use by an earlier run");
+  const std::string wanted = folder + "/" + replica::kHolderWanted;
+  if (!is_unlocked(lock)) {
+    // What it still sends somewhere is ours to go on with.
+    (void)UniqueFd(::open(wanted.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   }
+  const bool free = wait_until([&] { return is_unlocked(lock); }, kOldHolderWaitNs, waiting);
+  ::unlink(wanted.c_str());
+  if (!free) return Status::io(folder + ": still in use by an earlier run");
   if (Status made = base::make_dirs(folder); !made.ok()) return made;
   auto listener = replica::listen_at(folder + "/" + replica::kHolderSocket);
   if (!listener.ok()) return listener.status();
@@ -136,12 +142,18 @@ bool ReplicaKeeper::on_reaped(pid_t pid, bool killed) {
   return true;
 }
 
-void ReplicaKeeper::finish(const std::function<void()>& waiting) {
-  if (folder_.empty()) return;
+bool ReplicaKeeper::finish(const std::function<void()>& waiting) {
+  bool uploaded = true;
+  if (folder_.empty()) return uploaded;
   alive_.reset();
   if (pid_ != 0) {
-    const auto gone = [this] { return ::waitpid(pid_, nullptr, WNOHANG) != 0; };
-    (void)wait_until(gone, kFinishWaitNs, waiting);
+    int how = 0;
+    const auto gone = [&] { return ::waitpid(pid_, &how, WNOHANG) != 0; };
+    const auto upload_wait = replica::upload_wait_of(std::getenv("HEADWAY_CKPT_UPLOAD_WAIT"));
+    const std::int64_t limit_ns = kFinishWaitNs + (upload_wait.ok() ? upload_wait.value() : 0);
+    if (wait_until(gone, limit_ns, waiting)) {
+      uploaded = !WIFEXITED(how) || WEXITSTATUS(how) != replica::kExitNotUploaded;
+    }
   } else {
     ::unlink((folder_ + "/" + replica::kHolderSocket).c_str());
     ::rmdir(folder_.c_str());
@@ -149,6 +161,7 @@ void ReplicaKeeper::finish(const std::function<void()>& waiting) {
   listener_.reset();
   folder_.clear();
   pid_ = 0;
+  return uploaded;
 }
 
 }  // namespace headway::agent

@@ -34,8 +34,9 @@ class ReplicaKeeper {
   // and again is not started any more; one that is killed is.
   bool on_reaped(pid_t pid, bool killed);
 
-  // It writes what is newest, gives its memory back and ends. `waiting` as above.
-  void finish(const std::function<void()>& waiting);
+  // It writes what is newest, gives its memory back and ends. `waiting` as above. False: the newest
+  // checkpoint should be in an object store, and is not there yet.
+  bool finish(const std::function<void()>& waiting);
 
  private:
   std::string folder_;

@@ -127,6 +127,13 @@ class RealFileSystem final : public FileSystem {
         std::make_unique<RealOutput>(path, std::move(cached), std::move(direct)));
   }
 
+  Result<std::unique_ptr<OutputFile>> reopen(const std::string& path) override {
+    UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd.valid()) return errno_status(path, "open", errno);
+    return std::unique_ptr<OutputFile>(
+        std::make_unique<RealOutput>(path, std::move(fd), UniqueFd()));
+  }
+
   Result<std::unique_ptr<InputFile>> open(const std::string& path) override {
     return open_by(path, false);
   }

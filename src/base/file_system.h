@@ -66,6 +66,8 @@ class FileSystem {
   // A new file; one that is there already is an error.
   virtual Result<std::unique_ptr<OutputFile>> create(const std::string& path,
                                                      const CreateOptions& options) = 0;
+  // One that is there, to be written further; what is in it stays.
+  virtual Result<std::unique_ptr<OutputFile>> reopen(const std::string& path) = 0;
   virtual Result<std::unique_ptr<InputFile>> open(const std::string& path) = 0;
   // To be read past the page cache, where the file system can: what is on the disk, and nobody
   // else's pages have to go for it. Pays for large reads into aligned memory (aligned_memory.h).

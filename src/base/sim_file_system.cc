@@ -147,6 +147,14 @@ Result<std::unique_ptr<OutputFile>> SimFileSystem::create(const std::string& pat
   return std::unique_ptr<OutputFile>(std::make_unique<SimOutput>(*this, path, nodes_.size() - 1));
 }
 
+Result<std::unique_ptr<OutputFile>> SimFileSystem::reopen(const std::string& path) {
+  if (Status status = begin_call(path, Deed::shrinks); !status.ok()) return status;
+  const auto node = find(path);
+  if (!node) return errno_status(path, "open", ENOENT);
+  if (nodes_[*node].is_folder) return errno_status(path, "open", EISDIR);
+  return std::unique_ptr<OutputFile>(std::make_unique<SimOutput>(*this, path, *node));
+}
+
 Result<std::unique_ptr<InputFile>> SimFileSystem::open(const std::string& path) {
   if (Status status = begin_call(path, Deed::reads); !status.ok()) return status;
   const auto node = find(path);

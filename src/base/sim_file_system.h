@@ -57,6 +57,7 @@ class SimFileSystem final : public FileSystem {
 
   Result<std::unique_ptr<OutputFile>> create(const std::string& path,
                                              const CreateOptions& options) override;
+  Result<std::unique_ptr<OutputFile>> reopen(const std::string& path) override;
   Result<std::unique_ptr<InputFile>> open(const std::string& path) override;
   Status make_folder(const std::string& path) override;
   Status rename(const std::string& from, const std::string& to) override;

@@ -39,6 +39,9 @@ class CheckedSource final : public object_store::Source {
 // one goes back to where it was.
 class ChunkCheck {
  public:
+  ChunkCheck() = default;
+  // What is before is known to be good; the beginning of a chunk.
+  explicit ChunkCheck(std::uint64_t at) : at_(at) {}
   // The first chunk that ended in `data` with another checksum than the manifest's; none: all are
   // good so far.
   std::optional<std::uint64_t> add(const ManifestFile& entry, std::span<const std::byte> data);

@@ -31,7 +31,14 @@ std::optional<std::uint64_t> number(std::string_view digits) {
   return all ? std::optional(value) : std::nullopt;
 }
 
-// A folder of files, without folders in it.
+// Only a manifest that is surely not there makes waste of a checkpoint.
+bool has_manifest(FileSystem& files, const std::string& path) {
+  const auto file = files.open(fmt::format("{}/{}", path, manifest_name));
+  return file.ok() || file.status().code() != base::Code::not_found;
+}
+
+}  // namespace
+
 Status remove_folder_of_files(FileSystem& files, const std::string& path) {
   auto entries = files.list(path);
   if (!entries.ok()) return entries.status();
@@ -41,14 +48,7 @@ Status remove_folder_of_files(FileSystem& files, const std::string& path) {
   return files.remove_folder(path);
 }
 
-// Only a manifest that is surely not there makes waste of a checkpoint.
-bool has_manifest(FileSystem& files, const std::string& path) {
-  const auto file = files.open(fmt::format("{}/{}", path, manifest_name));
-  return file.ok() || file.status().code() != base::Code::not_found;
-}
-
-// The folder with all those above it. A folder's own name is in the one above: without this, the
-// first checkpoint could be lost with the folder that it is in.
+// Without this, the first checkpoint could be lost with the folder that it is in.
 Status make_folders(FileSystem& files, const std::string& path) {
   const std::string above = base::folder_of(path);
   Status status = files.make_folder(path);
@@ -58,8 +58,6 @@ Status make_folders(FileSystem& files, const std::string& path) {
   }
   return status.ok() ? files.sync_folder(above) : status;
 }
-
-}  // namespace
 
 std::string CheckpointName::text() const {
   return fmt::format("{}{:0{}}-{:0{}}", kPrefix, step, kStepDigits, sequence, kSequenceDigits);

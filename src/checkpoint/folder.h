@@ -62,6 +62,7 @@ class CheckpointFolder {
   CheckpointFolder(base::FileSystem& files, std::string path)
       : files_(files), path_(std::move(path)) {}
 
+  [[nodiscard]] base::FileSystem& files() const { return files_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string path_of(const CheckpointName& name) const;
 
@@ -118,5 +119,9 @@ class Draft {
 
 // Takes the checkpoint away: its manifest first, so that half of it is never taken for one.
 base::Status remove_checkpoint(base::FileSystem& files, const std::string& path);
+// A folder of files, without folders in it.
+base::Status remove_folder_of_files(base::FileSystem& files, const std::string& path);
+// The folder with all those above it, durable: a folder's own name is in the one above.
+base::Status make_folders(base::FileSystem& files, const std::string& path);
 
 }  // namespace headway::checkpoint

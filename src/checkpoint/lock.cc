@@ -34,8 +34,9 @@ std::string owner_of(int fd) {
 
 }  // namespace
 
-base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::string& purpose) {
-  const std::string path = folder + "/.lock";
+base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::string& purpose,
+                                          const std::string& name) {
+  const std::string path = folder + "/" + name;
   base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!fd.valid()) return base::errno_status(path, "open", errno);
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -13,7 +13,9 @@ namespace headway::checkpoint {
 class FolderLock {
  public:
   // `purpose` in a word or two, for the other one's message. The folder must be there.
-  static base::Result<FolderLock> take(const std::string& folder, const std::string& purpose);
+  // `name` of its file, where it is for a part of the folder only.
+  static base::Result<FolderLock> take(const std::string& folder, const std::string& purpose,
+                                       const std::string& name = ".lock");
   // Is it still the lock of this folder? Not if that, or its .lock, is another one by now.
   [[nodiscard]] bool is_at(const std::string& folder) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "checkpoint/anchor.h"
 #include "checkpoint/checked_source.h"
 
 namespace headway::checkpoint {
@@ -28,11 +29,13 @@ std::string RemoteCheckpoints::folder_key(const CheckpointName& name) const {
 std::string RemoteCheckpoints::manifest_key(const CheckpointName& name) const {
   return folder_key(name) + std::string(manifest_name);
 }
+std::string RemoteCheckpoints::anchor_key(const CheckpointName& name) const {
+  return folder_key(name) + std::string(anchor_name);
+}
 std::string RemoteCheckpoints::place_of(const CheckpointName& name) const {
   return store_.place(key(name.text()));
 }
 
-// Of all that begin like checkpoints, also those without a manifest; the newest first.
 Result<std::vector<CheckpointName>> RemoteCheckpoints::names() const {
   const std::string front = key("");
   auto listing = store_.list(front, "/");
@@ -69,11 +72,20 @@ Result<std::vector<CheckpointName>> RemoteCheckpoints::list() const {
   return names;
 }
 
+Result<std::string> RemoteCheckpoints::manifest_text(const CheckpointName& name) const {
+  return store_.get_text(manifest_key(name), manifest_bytes_max);
+}
+
 Result<Manifest> RemoteCheckpoints::read(const CheckpointName& name) const {
-  auto text = store_.get_text(manifest_key(name), manifest_bytes_max);
+  auto text = manifest_text(name);
   if (!text.ok()) return text.status();
+  return parse(name, *text);
+}
+
+Result<Manifest> RemoteCheckpoints::parse(const CheckpointName& name,
+                                          const std::string& text) const {
   const std::string place = store_.place(manifest_key(name));
-  auto manifest = parse_manifest(*text, place);
+  auto manifest = parse_manifest(text, place);
   if (manifest.ok() && manifest->step != name.step) {
     return Status::corrupt(
         fmt::format("{}: of step {}, its folder says {}", place, manifest->step, name.step));
@@ -84,8 +96,13 @@ Result<Manifest> RemoteCheckpoints::read(const CheckpointName& name) const {
 Status RemoteCheckpoints::check_files(const CheckpointName& name, const Manifest& manifest) const {
   auto listing = store_.list(folder_key(name));
   if (!listing.ok()) return listing.status();
+  return check_files(name, manifest, *listing);
+}
+
+Status RemoteCheckpoints::check_files(const CheckpointName& name, const Manifest& manifest,
+                                      const Listing& listing) const {
   std::map<std::string_view, std::uint64_t> sizes;
-  for (const ObjectEntry& object : listing->objects) sizes[object.key] = object.bytes;
+  for (const ObjectEntry& object : listing.objects) sizes[object.key] = object.bytes;
   for (const ManifestFile& entry : manifest.files) {
     const std::string object = folder_key(name) + entry.name;
     const auto it = sizes.find(object);
@@ -121,9 +138,60 @@ Result<std::optional<CheckpointFolder::Good>> RemoteCheckpoints::newest_good(
   return std::optional<CheckpointFolder::Good>();
 }
 
+Result<Look> RemoteCheckpoints::look_at(const CheckpointName& name) const {
+  Look look;
+  look.name = name;
+  look.path = place_of(name);
+  auto listing = store_.list(folder_key(name));
+  if (!listing.ok()) return listing.status();
+  look.anchor =
+      std::any_of(listing->objects.begin(), listing->objects.end(),
+                  [&](const ObjectEntry& object) { return object.key == anchor_key(name); });
+  auto manifest = read(name);
+  look.state = manifest.status();
+  look.unfinished = look.state.code() == base::Code::not_found;
+  if (manifest.ok()) {
+    look.manifest = std::move(*manifest);
+    look.bytes = total_bytes(look.manifest);
+    look.state = check_files(name, look.manifest, *listing);
+  }
+  // A store that does not answer says nothing about the checkpoint.
+  const base::Code code = look.state.code();
+  const bool known = look.state.ok() || look.unfinished || code == base::Code::corrupt ||
+                     code == base::Code::unsupported;
+  if (!known) return look.state;
+  return look;
+}
+
+Result<std::vector<Look>> RemoteCheckpoints::look(std::size_t good_max) const {
+  auto all = names();
+  if (!all.ok()) return all.status();
+  std::vector<Look> looks;
+  std::size_t good = 0;
+  for (const CheckpointName& name : *all) {
+    if (good == good_max) break;
+    auto one = look_at(name);
+    if (!one.ok()) return one.status();
+    good += one->state.ok() ? 1 : 0;
+    looks.push_back(std::move(*one));
+  }
+  return looks;
+}
+
+Status RemoteCheckpoints::set_anchor(const CheckpointName& name, const std::string& note) {
+  return store_.put(anchor_key(name), base::bytes_of(note + "\n"));
+}
+
+Result<bool> RemoteCheckpoints::is_anchor(const CheckpointName& name) const {
+  auto info = store_.head(anchor_key(name));
+  if (!info.ok() && info.status().code() != base::Code::not_found) return info.status();
+  return info.ok();
+}
+
 Status RemoteCheckpoints::send_files(const CheckpointFolder& from, base::FileSystem& files,
-                                     const CheckpointName& name, const Manifest& manifest,
-                                     CopyReport& report, std::atomic<std::uint64_t>* done_bytes) {
+                                     const CheckpointName& name, const CheckpointName& as,
+                                     const Manifest& manifest, CopyReport& report,
+                                     std::atomic<std::uint64_t>* done_bytes) {
   std::vector<const ManifestFile*> small, large;
   for (const ManifestFile& entry : manifest.files) {
     (entry.bytes <= store_.options().part_bytes ? small : large).push_back(&entry);
@@ -131,7 +199,7 @@ Status RemoteCheckpoints::send_files(const CheckpointFolder& from, base::FileSys
   std::atomic<std::uint64_t> sent = 0;
   const auto send = [&](const ManifestFile& entry) {
     CheckedSource source(files, from.path_of(name) + "/" + entry.name, entry);
-    auto done = store_.upload(folder_key(name) + entry.name, source, done_bytes);
+    auto done = store_.upload(folder_key(as) + entry.name, source, done_bytes);
     if (done.ok()) sent += done->bytes_sent;
     return done.status();
   };
@@ -163,27 +231,29 @@ Status RemoteCheckpoints::point_latest() {
 
 Result<CopyReport> RemoteCheckpoints::upload(const CheckpointFolder& from, base::FileSystem& files,
                                              const CheckpointName& name,
-                                             std::atomic<std::uint64_t>* done_bytes) {
+                                             std::atomic<std::uint64_t>* done_bytes,
+                                             std::optional<CheckpointName> as) {
+  const CheckpointName to = as.value_or(name);
   auto manifest = from.read(name);
   if (!manifest.ok()) return manifest.status();
   const std::string path = fmt::format("{}/{}", from.path_of(name), manifest_name);
   auto text = base::read_all(files, path, manifest_bytes_max);
   if (!text.ok()) return text.status();
-  CopyReport report{.name = name, .files = manifest->files.size()};
+  CopyReport report{.name = to, .files = manifest->files.size()};
   bool unchecked = false;
   for (const ManifestFile& entry : manifest->files) {
     report.bytes += entry.bytes;
     unchecked |= entry.chunk_bytes > checked_chunk_bytes_max;
   }
-  auto there = store_.get_text(manifest_key(name), manifest_bytes_max);
+  auto there = manifest_text(to);
   if (!there.ok() && there.status().code() != base::Code::not_found) return there.status();
   if (there.ok() && *there != *text) {
     return Status::invalid(
         fmt::format("{}: another checkpoint of this name is there: copy to "
                     "another folder, or remove that one first",
-                    place_of(name)));
+                    place_of(to)));
   }
-  report.was_there = there.ok() && check_files(name, *manifest).ok();
+  report.was_there = there.ok() && check_files(to, *manifest).ok();
   if (report.was_there) {
     if (done_bytes != nullptr) *done_bytes += report.bytes;
     if (Status status = point_latest(); !status.ok()) return status;
@@ -191,14 +261,19 @@ Result<CopyReport> RemoteCheckpoints::upload(const CheckpointFolder& from, base:
   }
   if (there.ok()) {
     // Its files are not what it says: it stops being one before they change.
-    if (Status status = store_.remove(manifest_key(name)); !status.ok()) return status;
+    if (Status status = store_.remove(manifest_key(to)); !status.ok()) return status;
   }
   if (unchecked) {
     if (Status status = from.verify(name); !status.ok()) return status;
   }
-  Status status = send_files(from, files, name, *manifest, report, done_bytes);
+  Status status = send_files(from, files, name, to, *manifest, report, done_bytes);
   if (!status.ok()) return status;
-  if (status = store_.put(manifest_key(name), base::bytes_of(*text)); !status.ok()) return status;
+  // Before it is one: nobody may take it for one that may go.
+  if (checkpoint::is_anchor(files, from.path_of(name))) {
+    status = set_anchor(to, anchor_note(files, from.path_of(name)));
+    if (!status.ok()) return status;
+  }
+  if (status = store_.put(manifest_key(to), base::bytes_of(*text)); !status.ok()) return status;
   report.bytes_sent += text->size();
   if (status = point_latest(); !status.ok()) return status;
   return report;

@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "base/sim_file_system.h"
 #include "base/temp_dir.h"
+#include "checkpoint/anchor.h"
 #include "object_store/sim_store.h"
 
 namespace headway::checkpoint {
@@ -182,6 +186,98 @@ TEST(Remote, ADamagedObjectDoesNotComeDown) {
   const auto down = f.remote.download(name, copy);
   ASSERT_TRUE(down.ok()) << down.status().message();
   EXPECT_TRUE(copy.verify(down.value().name).ok());
+}
+
+// The reader dies before any of its requests: what it leaves is no checkpoint, and the next one
+// gets only what is missing.
+TEST(Remote, ADownloadGoesOnWhereItWas) {
+  Fixture whole;
+  const CheckpointName name = whole.save(7, two_files());
+  ASSERT_TRUE(whole.upload(name).ok());
+  CheckpointFolder once(base::real_file_system(), whole.dir.path() + "/once");
+  whole.sim.die_at(std::nullopt);
+  const std::size_t before = whole.sim.requests();
+  ASSERT_TRUE(whole.remote.download(name, once).ok());
+  const std::size_t requests = whole.sim.requests() - before;
+  ASSERT_GT(requests, 8U);
+  std::size_t went_on = 0;
+  for (std::size_t dead_at = 0; dead_at < requests; ++dead_at) {
+    SCOPED_TRACE(dead_at);
+    const std::string path = whole.dir.path() + "/copy-" + std::to_string(dead_at);
+    CheckpointFolder copy(base::real_file_system(), path);
+    whole.sim.die_at(dead_at);
+    EXPECT_FALSE(whole.remote.download(name, copy).ok());
+    whole.sim.die_at(std::nullopt);
+    EXPECT_TRUE(copy.list().value().empty());
+    auto report = whole.remote.download(name, copy);
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(report->name.text(), name.text());
+    EXPECT_TRUE(copy.verify(report->name).ok());
+    went_on += report->bytes_sent < report->bytes ? 1 : 0;
+    EXPECT_TRUE(whole.remote.download(name, copy)->was_there);
+  }
+  EXPECT_GT(went_on, 3U);
+}
+
+TEST(Remote, ADownloadThatLostItsPower) {
+  Fixture f;
+  const std::map<std::string, std::string> small = {{"a", some_bytes(9000, 1)}, {"b", "x"}};
+  const CheckpointName name = f.save(7, small);
+  ASSERT_TRUE(f.upload(name).ok());
+  base::SimFileSystem counted;
+  ASSERT_TRUE(f.remote.download(name, CheckpointFolder(counted, "/ck")).ok());
+  std::mt19937 random(7);
+  for (std::size_t off_at = 0; off_at < counted.calls(); ++off_at) {
+    base::SimFileSystem machine;
+    machine.lose_power_at(off_at);
+    EXPECT_FALSE(f.remote.download(name, CheckpointFolder(machine, "/ck")).ok());
+    for (int tries = 0; tries < 8; ++tries) {
+      SCOPED_TRACE(std::to_string(off_at) + "/" + std::to_string(tries));
+      const auto next =
+          machine.after_crash([&](std::size_t) { return std::array{0.0, 0.5, 1.0}[random() % 3]; });
+      const CheckpointFolder found(*next, "/ck");
+      const auto names = found.list();
+      for (const CheckpointName& each : names.value()) EXPECT_TRUE(found.verify(each).ok());
+      auto again = f.remote.download(name, found);
+      ASSERT_TRUE(again.ok()) << again.status().message();
+      EXPECT_TRUE(found.verify(again->name).ok());
+      EXPECT_EQ(found.list().value().size(), 1U);
+    }
+  }
+}
+
+TEST(Remote, NumbersGoOnFromWhicheverIsHigher) {
+  Fixture f;
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(f.upload(f.save(7, {{"a", std::to_string(i)}})).ok());
+  CheckpointFolder copy(base::real_file_system(), f.dir.path() + "/copy");
+  EXPECT_EQ(f.remote.download({7, 3}, copy)->name.sequence, 3U);
+  EXPECT_EQ(f.remote.download({7, 2}, copy)->name.sequence, 4U);
+  EXPECT_EQ(f.remote.download({7, 4}, copy)->name.sequence, 5U);
+  EXPECT_EQ(f.remote.download({7, 3}, copy)->name.sequence, 3U) << "it was there";
+}
+
+TEST(Remote, WhatALookTells) {
+  Fixture f;
+  ASSERT_TRUE(f.upload(f.save(1, {{"a", "one"}})).ok());
+  const CheckpointName kept = f.save(2, {{"a", "two"}});
+  ASSERT_TRUE(set_anchor(base::real_file_system(), f.local.path_of(kept), "why").ok());
+  ASSERT_TRUE(f.remote.upload(f.local, base::real_file_system(), kept, nullptr, {{2, 8}}).ok());
+  ASSERT_TRUE(f.upload(f.save(9, {{"a", "gone"}})).ok());
+  f.sim.erase("ck/x/step-00000009-000003/a");
+  f.sim.set("ck/x/step-00000003-000009/a", "half");
+  auto looks = f.remote.look(10);
+  ASSERT_TRUE(looks.ok()) << looks.status().message();
+  ASSERT_EQ(looks->size(), 4U);
+  EXPECT_TRUE((*looks)[0].unfinished);
+  EXPECT_EQ((*looks)[1].path, "s3://bucket/ck/x/step-00000002-000008");
+  EXPECT_TRUE((*looks)[1].anchor && (*looks)[1].state.ok());
+  EXPECT_EQ((*looks)[2].state.code(), base::Code::corrupt);
+  EXPECT_TRUE((*looks)[3].state.ok() && !(*looks)[3].anchor);
+  EXPECT_EQ(f.remote.look(1)->size(), 2U) << "no more than were asked for";
+  EXPECT_TRUE(f.remote.is_anchor({2, 8}).value());
+  EXPECT_FALSE(f.remote.is_anchor({1, 1}).value());
+  ASSERT_TRUE(f.remote.remove({2, 8}).ok());
+  EXPECT_FALSE(f.sim.objects().contains("ck/x/step-00000002-000008/ANCHOR"));
 }
 
 TEST(Remote, TheNewestGoodOne) {

@@ -42,9 +42,9 @@ Status check_local(const std::string& path) {
   if (path.empty()) return Status::invalid("ckpt: the path is empty");
   const std::size_t scheme = path.find("://");
   if (scheme == std::string::npos) return {};
-  return Status::invalid(
-      fmt::format("{}: only `headway ckpt copy` reads {}://; copy it into a folder first", path,
-                  path.substr(0, scheme)));
+  return Status::invalid(fmt::format(
+      "{}: only `headway ckpt copy`, `ls` and `verify` read {}://; copy it into a folder first",
+      path, path.substr(0, scheme)));
 }
 
 Result<std::string> find_local_checkpoint(const std::string& path) {

@@ -33,7 +33,7 @@ int print_out(const std::string& text);
 int print_json(const Json& json);
 [[nodiscard]] Style out_style();
 
-// A path that is not on a file system of this machine (s3://…) is for `ckpt copy` alone
+// A path that is not on a file system of this machine (s3://…) is for some verbs only
 // (ckpt_remote.h).
 base::Status check_local(const std::string& path);
 // The checkpoint that a path means. Those that were passed over are told on stderr.

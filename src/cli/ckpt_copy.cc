@@ -1,5 +1,7 @@
 // headway ckpt copy: a checkpoint into another folder.
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
 
 #include "checkpoint/anchor.h"
 #include "checkpoint/copy.h"
@@ -20,6 +22,9 @@ struct Options {
   std::string from, to;
   bool anchor = false;
   bool json = false;
+  // The trainer's that we work for: the holder of its job has the folder's lock, and we end with
+  // it.
+  bool for_trainer = false;
 };
 
 // Whatever the two ends are: where the copy is.
@@ -40,7 +45,8 @@ Result<RemoteCopy> copy_into_folder(const Options& options, const std::string& f
     return Status::invalid(folder + ": a checkpoint itself; name the folder to copy into");
   }
   if (Status status = base::make_dirs(folder); !status.ok()) return status;
-  auto lock = checkpoint::FolderLock::take(folder, "headway ckpt copy");
+  auto lock = checkpoint::FolderLock::take(folder, "headway ckpt copy",
+                                           options.for_trainer ? ".lock-fetch" : ".lock");
   if (!lock.ok()) return lock.status();
   auto copied = is_remote(from) ? copy_down(from, folder) : copy_local(from, folder);
   if (!copied.ok() || !options.anchor) return copied;
@@ -68,6 +74,7 @@ Result<RemoteCopy> copy(const Options& options, std::string& from) {
 }
 
 int execute(const Options& options) {
+  if (options.for_trainer) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::string from = options.from;
   const auto copied = copy(options, from);
   if (!copied.ok()) return fail_cleanly(copied.status());
@@ -106,6 +113,7 @@ void add_ckpt_copy(CLI::App& ckpt, int& exit_code) {
       ->type_name("DST");
   verb->add_flag("--anchor", options->anchor, "Keep the copy forever");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->add_flag("--for-trainer", options->for_trainer)->group("");
   verb->footer(
       "It is there whole or not at all; a second copy of the same one writes nothing.\n"
       "Example:\n"

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "base/duration.h"
 #include "base/file.h"
+#include "checkpoint/remote_archive.h"
 #include "cli/ckpt.h"
 #include "cli/verb.h"
 #include "replica/holder.h"
@@ -41,7 +43,7 @@ base::UniqueFd stop_signals() {
   return base::UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-Status hold(const HoldOptions& given) {
+Status hold(const HoldOptions& given, bool& uploaded) {
   replica::HolderOptions options;
   options.folder = given.folder;
   const auto orphan = base::parse_time_option("--orphan", given.orphan, 0, kLongestS);
@@ -60,10 +62,19 @@ Status hold(const HoldOptions& given) {
     options.listener.reset(given.listener_fd);
   }
   options.note = [](const std::string& text) { fmt::print(stderr, "headway: {}\n", text); };
+  options.open_archive = checkpoint::open_archive;
+  const auto upload_wait = replica::upload_wait_of(std::getenv("HEADWAY_CKPT_UPLOAD_WAIT"));
+  if (upload_wait.ok()) {
+    options.upload_wait_ns = upload_wait.value();
+  } else {
+    options.note(upload_wait.status().message());
+  }
   const base::UniqueFd stop = stop_signals();  // before any thread: they inherit the mask
   auto holder = replica::Holder::open(std::move(options));
   if (!holder.ok()) return holder.status();
-  return (*holder)->run(given.until_fd >= 0 ? given.until_fd : stop.get());
+  const Status status = (*holder)->run(given.until_fd >= 0 ? given.until_fd : stop.get());
+  uploaded = (*holder)->all_uploaded();
+  return status;
 }
 
 }  // namespace
@@ -86,8 +97,10 @@ void add_ckpt_hold(CLI::App& ckpt, int& exit_code) {
       "Example:\n"
       "  headway ckpt hold /dev/shm/headway-1000/myjob --linger 1h");
   verb->callback([given, &exit_code] {
-    const Status status = hold(*given);
-    exit_code = status.ok() ? kExitOk : fail_cleanly(status);
+    bool uploaded = true;
+    const Status status = hold(*given, uploaded);
+    exit_code = uploaded ? kExitOk : replica::kExitNotUploaded;
+    if (!status.ok()) exit_code = fail_cleanly(status);
   });
 }
 

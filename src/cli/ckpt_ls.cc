@@ -1,15 +1,20 @@
 // headway ckpt ls: which checkpoints there are.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "base/clock.h"
 #include "checkpoint/anchor.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_remote.h"
 #include "cli/human.h"
 #include "cli/verb.h"
 
 namespace headway::cli {
 namespace {
 
+using base::Result;
 using base::Status;
 using checkpoint::Look;
 
@@ -17,6 +22,7 @@ struct Options {
   std::string folder = ".";
   bool deep = false;
   bool json = false;
+  std::size_t last = std::numeric_limits<std::size_t>::max();
 };
 
 // Where columns end, behind that of the names. A narrow terminal does without those that the name
@@ -99,17 +105,43 @@ std::string to_text(const std::string& folder, const std::vector<Look>& looks, b
   return page.text();
 }
 
-int execute(const Options& options) {
-  if (Status status = check_local(options.folder); !status.ok()) return fail_cleanly(status);
-  const std::string folder = checkpoint::without_last_slash(options.folder);
+Status check_remote(const Look& look) {
+  auto report = verify_remote(look);
+  if (!report.ok()) return report.status();
+  return report->good() ? Status() : Status::corrupt(report->damages.front().text);
+}
+
+Result<std::vector<Look>> look_at(const std::string& folder, const Options& options) {
+  if (is_remote(folder)) {
+    auto looks = look_remote(folder, options.last);
+    for (std::size_t i = 0; options.deep && looks.ok() && i < looks->size(); ++i) {
+      if ((*looks)[i].state.ok()) (*looks)[i].state = check_remote((*looks)[i]);
+    }
+    return looks;
+  }
+  if (Status status = check_local(folder); !status.ok()) return status;
   base::FileSystem& files = base::real_file_system();
   auto looks =
       checkpoint::look_at_all(files, folder, options.deep ? check_deep : checkpoint::DeepCheck());
-  if (!looks.ok()) return fail_cleanly(looks.status());
+  if (!looks.ok()) return looks.status();
   if (looks->empty() && checkpoint::is_checkpoint(files, folder)) {
-    return fail_cleanly(Status::invalid(fmt::format(
-        "{}: one checkpoint, not a folder of them; try `headway ckpt show {}`", folder, folder)));
+    return Status::invalid(fmt::format(
+        "{}: one checkpoint, not a folder of them; try `headway ckpt show {}`", folder, folder));
   }
+  std::size_t good = 0;
+  const auto end = std::find_if(looks->begin(), looks->end(), [&](const Look& look) {
+    const bool enough = good >= options.last;
+    good += look.state.ok() ? 1 : 0;
+    return enough;
+  });
+  looks->erase(end, looks->end());
+  return looks;
+}
+
+int execute(const Options& options) {
+  const std::string folder = checkpoint::without_last_slash(options.folder);
+  auto looks = look_at(folder, options);
+  if (!looks.ok()) return fail_cleanly(looks.status());
   if (!options.json) return print_out(to_text(folder, *looks, options.deep));
   Json list = Json::array();
   for (const Look& look : *looks) list.push_back(to_json(look));
@@ -121,11 +153,18 @@ int execute(const Options& options) {
 void add_ckpt_ls(CLI::App& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = ckpt.add_subcommand("ls", "List the checkpoints of a folder, newest first");
-  verb->add_option("folder", options->folder, "Folder of checkpoints (default: this one)")
+  verb->add_option("folder", options->folder,
+                   "Folder of checkpoints (default: this one), or s3://bucket/prefix")
       ->type_name("FOLDER");
+  verb->add_option("--last", options->last, "So many of the newest good ones, and what is newer")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   verb->add_flag("--deep", options->deep, "Read every byte, not only manifests and sizes");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
-  verb->footer("Example:\n  headway ckpt ls /data/ckpt");
+  verb->footer(
+      "Examples:\n"
+      "  headway ckpt ls /data/ckpt\n"
+      "  headway ckpt ls s3://models/ctr-v2 --last 3");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });
 }
 

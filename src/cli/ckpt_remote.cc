@@ -31,17 +31,28 @@ struct Session {
   std::string prefix;
 };
 
-Result<Session> open_session(const std::string& text) {
+// For who waits at a terminal, or at the start of a job.
+object_store::StoreOptions impatient() {
+  object_store::StoreOptions options;
+  options.retry.tries = 3;
+  options.retry.longest_ns = 2'000'000'000;
+  options.connect_timeout_s = 5;
+  options.stall_timeout_s = 10;
+  return options;
+}
+
+Result<Session> open_session(const std::string& text,
+                             const object_store::StoreOptions& options = {}) {
   auto place = object_store::parse_place(text);
   if (!place.ok()) return place.status();
   auto settings = object_store::find_settings({});
   if (!settings.ok()) return settings.status();
-  return Session{open_store(std::move(*settings), place->bucket, {}), place->prefix};
+  return Session{open_store(std::move(*settings), place->bucket, options), place->prefix};
 }
 
 // The work on a thread of its own, the bar on this one: it belongs to one thread.
 template <typename Work>
-Result<CopyReport> with_progress(const std::string& label, std::uint64_t bytes, const Work& work) {
+auto with_progress(const std::string& label, std::uint64_t bytes, const Work& work) {
   std::atomic<std::uint64_t> done = 0;
   auto result = std::async(std::launch::async, [&] { return work(&done); });
   ProgressBar bar(label, bytes);
@@ -110,12 +121,33 @@ Result<RemoteCopy> copy_down(const std::string& from, const std::string& folder)
   RemoteCheckpoints remote(*session->real.store, session->prefix);
   auto good = find(remote, name);
   if (!good.ok()) return good.status();
-  CheckpointFolder into(base::real_file_system(), folder);
+  const CheckpointFolder into(base::real_file_system(), folder);
   auto report = with_progress(
       "copy " + good->name.text(), total_bytes(good->manifest),
       [&](std::atomic<std::uint64_t>* done) { return remote.download(good->name, into, done); });
   if (!report.ok()) return report.status();
   return RemoteCopy{into.path_of(report->name), report->bytes, report->was_there};
+}
+
+Result<std::vector<checkpoint::Look>> look_remote(const std::string& place, std::size_t good_max) {
+  auto session = open_session(place, impatient());
+  if (!session.ok()) return session.status();
+  const auto name = split_name(session->prefix);
+  const RemoteCheckpoints remote(*session->real.store, session->prefix);
+  if (!name) return remote.look(good_max);
+  auto one = remote.look_at(*name);
+  if (!one.ok()) return one.status();
+  return std::vector{std::move(*one)};
+}
+
+Result<checkpoint::VerifyReport> verify_remote(const checkpoint::Look& look) {
+  auto session = open_session(look.path);
+  if (!session.ok()) return session.status();
+  (void)split_name(session->prefix);
+  const RemoteCheckpoints remote(*session->real.store, session->prefix);
+  return with_progress(
+      "verify " + look.name.text(), look.bytes,
+      [&](std::atomic<std::uint64_t>* done) { return remote.verify(look.name, done); });
 }
 
 }  // namespace headway::cli

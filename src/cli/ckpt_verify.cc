@@ -1,8 +1,11 @@
 // headway ckpt verify: reads every byte and compares.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "checkpoint/verify.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_remote.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
@@ -13,6 +16,7 @@ namespace {
 using base::Result;
 using base::Status;
 using checkpoint::Damage;
+using checkpoint::Look;
 using checkpoint::VerifyReport;
 
 struct Options {
@@ -21,7 +25,14 @@ struct Options {
 };
 
 // What a path means here: one checkpoint, or all of a folder.
-Result<std::vector<std::string>> checkpoints_at(const std::string& given) {
+Result<std::vector<Look>> checkpoints_at(const std::string& given) {
+  if (is_remote(given)) {
+    auto looks = look_remote(given, std::numeric_limits<std::size_t>::max());
+    if (!looks.ok()) return looks.status();
+    std::erase_if(*looks, [](const Look& look) { return look.unfinished; });
+    if (!looks->empty()) return looks;
+    return Status::not_found(given + ": no checkpoint is in it");
+  }
   if (Status status = check_local(given); !status.ok()) return status;
   base::FileSystem& files = base::real_file_system();
   const std::string path = checkpoint::without_last_slash(given);
@@ -29,21 +40,20 @@ Result<std::vector<std::string>> checkpoints_at(const std::string& given) {
       checkpoint::is_checkpoint(files, path)) {
     auto found = find_local_checkpoint(path);
     if (!found.ok()) return found.status();
-    return std::vector{*found};
+    return std::vector{Look{.path = *found}};
   }
   auto looks = checkpoint::look_at_all(files, path);
   if (!looks.ok()) return looks.status();
-  std::vector<std::string> out;
-  for (const checkpoint::Look& look : *looks) {
-    if (!look.unfinished) out.push_back(look.path);
-  }
-  if (!out.empty()) return out;
+  std::erase_if(*looks, [](const Look& look) { return look.unfinished; });
+  if (!looks->empty()) return looks;
   return Status::not_found(
       fmt::format("{}: neither a checkpoint (it has no {}) nor a folder of checkpoints", path,
                   checkpoint::manifest_name));
 }
 
-Result<VerifyReport> verify_one(const std::string& path) {
+Result<VerifyReport> verify_one(const Look& look) {
+  if (is_remote(look.path)) return verify_remote(look);
+  const std::string& path = look.path;
   base::FileSystem& files = base::real_file_system();
   auto manifest = checkpoint::read_manifest(files, path);
   const std::uint64_t bytes = manifest.ok() ? total_bytes(*manifest) : 0;
@@ -57,8 +67,9 @@ void add_text(Page& page, const std::string& path, const VerifyReport& report) {
   line.add(clean(path, style), Ink::strong).add(fmt::format(" {} ", page.dot()));
   if (report.good()) {
     line.add("good", Ink::effective);
-    line.add(fmt::format(" {} {} in {} files, {} tensors", page.dot(), human_bytes(report.bytes),
-                         human_count(report.files), human_count(report.tensors)));
+    line.add(fmt::format(" {} {} in {} files", page.dot(), human_bytes(report.bytes),
+                         human_count(report.files)));
+    if (!is_remote(path)) line.add(fmt::format(", {} tensors", human_count(report.tensors)));
   } else {
     line.add("damaged", Ink::down);
   }
@@ -92,13 +103,14 @@ Json to_json(const std::string& path, const VerifyReport& report) {
 }
 
 int execute(const Options& options) {
-  auto paths = checkpoints_at(options.path);
-  if (!paths.ok()) return fail_cleanly(paths.status());
+  auto looks = checkpoints_at(options.path);
+  if (!looks.ok()) return fail_cleanly(looks.status());
   const Style style = out_style();
   bool good = true;
   Json list = Json::array();
-  for (const std::string& path : *paths) {
-    auto report = verify_one(path);
+  for (const Look& look : *looks) {
+    const std::string& path = look.path;
+    auto report = verify_one(look);
     if (!report.ok()) return fail_cleanly(report.status());
     good &= report->good();
     if (options.json) {
@@ -121,7 +133,8 @@ int execute(const Options& options) {
 void add_ckpt_verify(CLI::App& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = ckpt.add_subcommand("verify", "Read every byte and compare with the checksums");
-  verb->add_option("path", options->path, "Checkpoint, or folder of them: then all")
+  verb->add_option("path", options->path,
+                   "Checkpoint, or folder of them (or s3://bucket/prefix): then all")
       ->required()
       ->type_name("PATH|FOLDER");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");

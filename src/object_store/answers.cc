@@ -112,7 +112,11 @@ Result<UploadsPage> parse_uploads(std::string_view body) {
 }
 
 Result<PartsPage> parse_parts(std::string_view body) {
+  // The second is what moto calls it, and nobody's client looks at the name.
   auto xml = parse_as(body, "ListPartsResult");
+  if (!xml.ok()) {
+    if (auto other = parse_as(body, "ListPartsResponse"); other.ok()) xml = std::move(other);
+  }
   if (!xml.ok()) return xml.status();
   PartsPage page;
   for (const Xml::Id id : xml->children(xml->root(), "Part")) {

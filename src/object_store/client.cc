@@ -30,14 +30,21 @@ std::int64_t asked_wait_ns(const HttpAnswer& answer) {
   return seconds * base::kNsPerSecond;
 }
 
+constexpr std::int64_t kLookNs = 100'000'000;  // at what ends a sleep
+
+void sleep_unless(const std::atomic<bool>* stop, std::int64_t ns) {
+  for (; ns > 0 && (stop == nullptr || !stop->load()); ns -= kLookNs) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(ns, kLookNs)));
+  }
+}
+
 }  // namespace
 
-Runtime real_runtime() {
+Runtime real_runtime(const std::atomic<bool>* stop) {
   std::random_device random;
-  return {
-      .now_s = [] { return base::real_ns() / base::kNsPerSecond; },
-      .sleep = [](std::int64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); },
-      .seed = static_cast<std::uint64_t>(random()) << 32 | random()};
+  return {.now_s = [] { return base::real_ns() / base::kNsPerSecond; },
+          .sleep = [stop](std::int64_t ns) { sleep_unless(stop, ns); },
+          .seed = static_cast<std::uint64_t>(random()) << 32 | random()};
 }
 
 Client::Client(Transport& transport, Settings settings, std::string bucket, RetryPolicy retry,

@@ -30,7 +30,8 @@ struct Runtime {
   std::function<void(std::int64_t ns)> sleep;  // between two tries
   std::uint64_t seed = 1;                      // of the waits
 };
-[[nodiscard]] Runtime real_runtime();
+// `stop`, where given: set, nobody sleeps any longer.
+[[nodiscard]] Runtime real_runtime(const std::atomic<bool>* stop = nullptr);
 
 struct Question {
   std::string verb = {};    // for messages: "put"

@@ -118,6 +118,10 @@ std::size_t on_header(char* data, std::size_t size, std::size_t count, void* sel
   return bytes;
 }
 
+int on_progress(void* stop, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(stop)->load() ? 1 : 0;
+}
+
 Failure failure_of(CURLcode code) {
   switch (code) {
     case CURLE_OK:
@@ -186,6 +190,11 @@ void set_safety(CURL* handle, const CurlOptions& options) {
   curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, options.stall_timeout_s);
   if (!options.ca_file.empty()) {
     curl_easy_setopt(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+  }
+  if (options.stop != nullptr) {
+    curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, on_progress);
+    curl_easy_setopt(handle, CURLOPT_XFERINFODATA, const_cast<std::atomic<bool>*>(options.stop));
+    curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
   }
 }
 

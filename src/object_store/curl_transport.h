@@ -3,6 +3,7 @@
 // for strangers), and time runs out by lack of progress, not by length. Any thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,7 +16,8 @@ namespace headway::object_store {
 struct CurlOptions {
   std::string ca_file;  // empty: the system's certificates
   long connect_timeout_s = 15;
-  long stall_timeout_s = 60;  // not one byte in this time, either way
+  long stall_timeout_s = 60;                // not one byte in this time, either way
+  const std::atomic<bool>* stop = nullptr;  // set, what is under way ends within a second
 };
 
 class CurlTransport final : public Transport {

@@ -42,10 +42,13 @@ Store::Store(Transport& transport, Settings settings, std::string bucket, StoreO
 RealStore open_store(Settings settings, const std::string& bucket, const StoreOptions& options) {
   HW_CHECK(options.part_bytes >= part_bytes_min);  // a real store refuses smaller ones
   RealStore out;
-  out.transport = std::make_unique<CurlTransport>(
-      CurlOptions{.ca_file = settings.ca_file, .stall_timeout_s = options.stall_timeout_s});
-  out.store =
-      std::make_unique<Store>(*out.transport, std::move(settings), bucket, options, real_runtime());
+  out.transport =
+      std::make_unique<CurlTransport>(CurlOptions{.ca_file = settings.ca_file,
+                                                  .connect_timeout_s = options.connect_timeout_s,
+                                                  .stall_timeout_s = options.stall_timeout_s,
+                                                  .stop = options.stop});
+  out.store = std::make_unique<Store>(*out.transport, std::move(settings), bucket, options,
+                                      real_runtime(options.stop));
   return out;
 }
 

@@ -31,6 +31,9 @@ struct StoreOptions {
   long stall_timeout_s = 60;  // nothing moves for so long: the connection is given up
   // A store that confirms neither CRC32C nor MD5 is refused, unless this says that it is known.
   bool accept_unconfirmed = false;
+  long connect_timeout_s = 15;
+  // Of a real store: set, whatever is under way or waits for another try ends within a second.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 struct ObjectInfo {

@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/file_system.h"
 #include "replica/abandoned.h"
 #include "replica/memory_room.h"
@@ -28,6 +29,8 @@ using base::UniqueFd;
 
 constexpr std::size_t kStrangersMax = 1024;
 constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kLookNs = 100 * kMillisecond;  // whether somebody waits for us
+constexpr std::int64_t kUploadWaitMaxS = 24 * 3600;
 
 std::int64_t now_ns() {
   return base::clock_ns(CLOCK_MONOTONIC);
@@ -39,6 +42,11 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 }  // namespace
+
+Result<std::int64_t> upload_wait_of(const char* text) {
+  if (text == nullptr || *text == '\0') return HolderOptions().upload_wait_ns;
+  return base::parse_time_option("HEADWAY_CKPT_UPLOAD_WAIT", text, 0, kUploadWaitMaxS);
+}
 
 Result<std::unique_ptr<Holder>> Holder::open(HolderOptions options) {
   const std::string folder = options.folder;
@@ -116,21 +124,43 @@ Status Holder::run(int stop) {
     const bool all_ended = options_.linger_ns >= 0 && all_done();
     if (stopping_ || orphaned || all_ended) write_newest();
     const bool over = all_ended || (options_.linger_ns >= 0 && alone_ns > options_.linger_ns);
-    if (orphaned && !writing_) unlock_folder();
-    if ((stopping_ || over) && !writing_) break;
+    if ((stopping_ || over) && !writing_) {
+      if (!waits_for_upload(now_ns())) break;
+    } else {
+      upload_until_ns_.reset();
+    }
+    // What is being read for the store is not given to others yet.
+    const bool reading = uploader_ && !uploader_->settled() && !uploader_->failed();
+    if (orphaned && !writing_ && !reading) unlock_folder();
   }
+  if (uploader_) uploader_->give_up();
   if (!last_.ok()) return last_;
   for (const auto& [number, rank] : ranks_) rank->slots.remove_all();
   ::unlink((options_.folder + "/" + kHolderSocket).c_str());
   ::unlink((options_.folder + "/" + kHolderLog).c_str());
+  ::unlink((options_.folder + "/" + kHolderWanted).c_str());
   ::unlink((options_.folder + "/" + kHolderLock).c_str());
   ::rmdir(options_.folder.c_str());
   return {};
 }
 
+bool Holder::waits_for_upload(std::int64_t now_ns) {
+  if (!uploader_ || uploader_->settled()) return false;
+  if (!upload_until_ns_) {
+    upload_until_ns_ = now_ns + options_.upload_wait_ns;
+    uploader_->hurry();
+  }
+  // One more try is what it gets; what fails then is left to the next holder.
+  const bool wanted = ::access((options_.folder + "/" + kHolderWanted).c_str(), F_OK) == 0;
+  if (!uploader_->failed() && !wanted && now_ns < *upload_until_ns_) return true;
+  options_.note("the newest checkpoint is not in the store yet: the next run goes on with it");
+  return false;
+}
+
 int Holder::wait_ms(std::int64_t now_ns) const {
-  if (stopping_ || has_clients()) return -1;
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
+  if (upload_until_ns_) until = now_ns + kLookNs;
+  if ((stopping_ || has_clients()) && !upload_until_ns_) return -1;
   for (const std::int64_t after : {options_.orphan_ns, options_.linger_ns}) {
     const std::int64_t at = alone_since_ns_ + after;
     if (after >= 0 && at >= now_ns) until = std::min(until, at);
@@ -217,6 +247,48 @@ void Holder::on_hello(UniqueFd& client, const Message& message) {
   if (last_news_ && last_news_->first == message.attempt && rank.client.valid()) {
     (void)send_packet(rank.client.get(), last_news_->second);
   }
+  if (message.rank == 0 && locked_ == message.folder) aim_upload(message);
+}
+
+// The one who commits uploads: of several machines, the one with rank 0.
+void Holder::aim_upload(const Message& hello) {
+  UploadTarget target{hello.upload, hello.folder, hello.keep_uploaded};
+  if (hello.upload.empty()) target = {};
+  if (target == aimed_) return;
+  aimed_ = target;
+  if (!options_.open_archive) {
+    tell_all({.say = Say::not_uploaded, .text = "this holder cannot upload: it has no network"});
+    return;
+  }
+  if (!uploader_) {
+    UploaderOptions options;
+    options.open = options_.open_archive;
+    options.uploaded = [this](const checkpoint::CheckpointName& name, const std::string& place,
+                              std::uint32_t skipped) {
+      post([this, name, place, skipped] {
+        if (skipped > 0) {
+          options_.note(fmt::format(
+              "{}: {} before it were not uploaded, a newer one was there first", place, skipped));
+        }
+        tell_all({.say = Say::uploaded, .step = name.step, .skipped = skipped, .text = place});
+      });
+    };
+    options.troubled = [this](const std::string& problem) {
+      post([this, problem] {
+        options_.note("not uploaded, and tried again: " + problem);
+        tell_all({.say = Say::not_uploaded, .text = problem});
+      });
+    };
+    options.rested = [this] { post([] {}); };
+    uploader_ = std::make_unique<Uploader>(std::move(options));
+  }
+  uploader_->aim(target);
+}
+
+void Holder::tell_all(const Message& message) {
+  for (const auto& [number, rank] : ranks_) {
+    if (rank->client.valid()) (void)send_packet(rank->client.get(), message);
+  }
 }
 
 // As long as somebody trains, nobody else saves there or removes anything. Of several machines the
@@ -242,10 +314,14 @@ Status Holder::lock_folder(const Message& hello) {
 Status Holder::keep_lock(const Message& hello) {
   if (folder_lock_ && folder_lock_->is_at(hello.folder)) return {};
   unlock_folder();
-  return lock_folder(hello);
+  Status status = lock_folder(hello);
+  if (status.ok()) aim_upload(hello);
+  return status;
 }
 
 void Holder::unlock_folder() {
+  aimed_ = {};
+  if (uploader_ && !locked_.empty()) uploader_->aim({});
   folder_lock_.reset();
   locked_.clear();
 }
@@ -432,8 +508,12 @@ Message Holder::told_by(const Choice& choice) const {
   return {};
 }
 
-SaveOrder Holder::order_of(const Message& told) {
-  return {told.folder, told.job, {told.keep_last, told.keep_every_ns, false}};
+SaveOrder Holder::order_of(const Message& told) const {
+  SaveOrder order{told.folder, told.job, {told.keep_last, told.keep_every_ns, false}};
+  if (Uploader* const uploader = uploader_.get()) {
+    order.while_reading = [uploader](const auto& work) { uploader->while_reading(work); };
+  }
+  return order;
 }
 
 // On the disk's thread: images of all ranks, and a chain of deltas may begin there.
@@ -469,6 +549,7 @@ void Holder::tell_end(const Choice& choice, const Result<std::string>& name, std
   // A failed one is not tried again before the end: the next save comes first.
   tried_ = std::max(tried_.value_or(key), key);
   if (!last_.ok()) options_.note(last_.message());
+  if (last_.ok() && uploader_) uploader_->look();
   Message message{.say = last_.ok() ? Say::durable : Say::failed};
   message.step = choice.step;
   message.nanoseconds = took_ns;

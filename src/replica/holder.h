@@ -5,7 +5,8 @@
 // Everything it has to know is in the slots, so it may be killed at any time: the next one takes
 // over. Trainers connect again by themselves. Files of its folder: docs/formats/replica.md.
 //
-// run() belongs to one thread; memory and disk have one each beside it.
+// run() belongs to one thread; memory, disk and the store that checkpoints are copied to have one
+// each beside it.
 #pragma once
 
 #include <atomic>
@@ -20,12 +21,14 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "checkpoint/archive.h"
 #include "checkpoint/lock.h"
 #include "replica/choose.h"
 #include "replica/message.h"
 #include "replica/rank_slots.h"
 #include "replica/row_chain.h"
 #include "replica/save_step.h"
+#include "replica/uploader.h"
 #include "replica/worker.h"
 
 namespace headway::replica {
@@ -33,6 +36,9 @@ namespace headway::replica {
 inline constexpr const char* kHolderSocket = "holder.sock";
 inline constexpr const char* kHolderLock = "lock";
 inline constexpr const char* kHolderLog = "holder.log";  // what whoever starts it lets it write
+inline constexpr const char* kHolderWanted = "wanted";   // somebody waits for it to end
+// Its process's exit code, when the newest checkpoint has not got to the store.
+inline constexpr int kExitNotUploaded = 3;
 
 struct HolderOptions {
   std::string folder;       // in shared memory
@@ -42,7 +48,14 @@ struct HolderOptions {
   std::int64_t orphan_ns = 10'000'000'000;
   std::int64_t linger_ns = 600'000'000'000;
   std::function<void(const std::string&)> note = [](const std::string&) {};
+  // The way to an object store, of whoever links the network; none: nothing is uploaded.
+  checkpoint::OpenArchive open_archive;
+  // At the end, for the newest to get there; less if somebody waits for us (kHolderWanted).
+  std::int64_t upload_wait_ns = 120'000'000'000;
 };
+
+// HEADWAY_CKPT_UPLOAD_WAIT as it says ("30s"), or as above.
+[[nodiscard]] base::Result<std::int64_t> upload_wait_of(const char* text);
 
 class Holder {
  public:
@@ -52,6 +65,8 @@ class Holder {
   // Until `stop` is readable, or the last trainer is long gone. What is newest is on disk then, and
   // the memory given back; after an error it is kept.
   base::Status run(int stop);
+  // After run(): what was to be uploaded is there.
+  [[nodiscard]] bool all_uploaded() const { return !uploader_ || uploader_->settled(); }
 
  private:
   struct Rank {
@@ -89,10 +104,14 @@ class Holder {
   void write_newest();
   void start(const Choice& choice);
   [[nodiscard]] Message told_by(const Choice& choice) const;
-  static SaveOrder order_of(const Message& told);
+  [[nodiscard]] SaveOrder order_of(const Message& told) const;
   base::Result<checkpoint::CheckpointName> save_whole(const SlotByRank& images,
                                                       const SaveOrder& order,
                                                       const std::function<bool()>& goes_on);
+  void aim_upload(const Message& hello);
+  void tell_all(const Message& message);
+  // For the last one: true while it should be waited for.
+  bool waits_for_upload(std::int64_t now_ns);
   void finished(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
   void tell_end(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
 
@@ -133,8 +152,11 @@ class Holder {
   base::Status last_;                                             // of the last write
   std::optional<std::pair<std::uint64_t, Message>> last_news_;    // attempt, what was said of it
   std::int64_t alone_since_ns_ = 0;
+  std::optional<std::int64_t> upload_until_ns_;  // since the end began
   bool stopping_ = false;
   std::atomic<bool> give_up_ = false;
+  std::unique_ptr<Uploader> uploader_;  // from the first hello that asks for it
+  UploadTarget aimed_;
   Worker memory_;
   Worker disk_;
 };

@@ -238,6 +238,8 @@ void Link::take(const Message& message) {
       wants_whole_ = true;
       return;
     case Say::durable:
+    case Say::uploaded:
+    case Say::not_uploaded:
       options_.on_news(message);
       return;
     case Say::refused: {

@@ -24,7 +24,7 @@ struct LinkOptions {
   std::string folder;  // the holder's
   Message hello;
   std::vector<std::string> command;  // starts a holder; empty: the agent does
-  // From the link's thread: `durable` and `failed`.
+  // From the link's thread: `durable`, `failed`, `uploaded` and `not_uploaded`.
   std::function<void(const Message&)> on_news = [](const Message&) {};
 };
 

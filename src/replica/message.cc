@@ -10,8 +10,9 @@ using base::Result;
 using base::Status;
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 9> kSay = {"hello", "reserve", "look",   "bye",    "slots",
-                                                  "whole", "durable", "failed", "refused"};
+constexpr std::array<std::string_view, 11> kSay = {"hello",   "reserve",  "look",        "bye",
+                                                   "slots",   "whole",    "durable",     "failed",
+                                                   "refused", "uploaded", "not_uploaded"};
 
 // Missing ones keep what they are; one of another type spoils the packet.
 class Fields {
@@ -66,11 +67,14 @@ std::string to_packet(const Message& message) {
   put("folder", message.folder, usual.folder);
   put("keep_last", message.keep_last, usual.keep_last);
   put("keep_every_ns", message.keep_every_ns, usual.keep_every_ns);
+  put("upload", message.upload, usual.upload);
+  put("keep_uploaded", message.keep_uploaded, usual.keep_uploaded);
   put("bytes", message.bytes, usual.bytes);
   put("count", message.count, usual.count);
   put("rows_bytes", message.rows_bytes, usual.rows_bytes);
   put("rows_count", message.rows_count, usual.rows_count);
   put("step", message.step, usual.step);
+  put("skipped", message.skipped, usual.skipped);
   put("nanoseconds", message.nanoseconds, usual.nanoseconds);
   put("text", message.text, usual.text);
   put("paths", message.paths, usual.paths);
@@ -96,6 +100,9 @@ Result<Message> parse_packet(std::string_view packet) {
   fields.number("keep_last", message.keep_last, UINT32_MAX);
   fields.number("keep_every_ns", message.keep_every_ns, INT64_MAX);
   fields.number("bytes", message.bytes, UINT64_MAX);
+  fields.text("upload", message.upload);
+  fields.number("keep_uploaded", message.keep_uploaded, UINT32_MAX);
+  fields.number("skipped", message.skipped, UINT32_MAX);
   fields.number("count", message.count, slots_max);
   fields.number("rows_bytes", message.rows_bytes, UINT64_MAX);
   fields.number("rows_count", message.rows_count, slots_max);

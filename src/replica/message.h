@@ -25,11 +25,13 @@ enum class Say : std::uint8_t {
   look,     // a slot was sealed
   bye,      // it ends, and nobody will go on from here
   // The holder's.
-  slots,    // these are the rank's, ready for use
-  whole,    // rows cannot be put into the rank's image: the next save has to be a whole one
-  durable,  // the step is on disk, under this name
-  failed,   // text says what and why; of a step, or 0
-  refused,  // this trainer cannot be served at all
+  slots,         // these are the rank's, ready for use
+  whole,         // rows cannot be put into the image: the next save has to be a whole one
+  durable,       // the step is on disk, under this name
+  failed,        // text says what and why; of a step, or 0
+  refused,       // this trainer cannot be served at all
+  uploaded,      // the step is in the store, under this name; `skipped` before it were not
+  not_uploaded,  // text says why; it is tried again
 };
 
 struct Message {
@@ -43,11 +45,14 @@ struct Message {
   std::string folder{};         // of checkpoints
   std::uint32_t keep_last = 0;  // of them there; 0: all
   std::int64_t keep_every_ns = 0;
+  std::string upload{};             // where they are copied to; empty: nowhere
+  std::uint32_t keep_uploaded = 0;  // of them there; 0: all
   std::uint64_t bytes = 0;
   std::uint32_t count = 0;
   std::uint64_t rows_bytes = 0;
   std::uint32_t rows_count = 0;
   std::uint64_t step = 0;
+  std::uint32_t skipped = 0;
   std::int64_t nanoseconds = 0;  // that it took
   std::string text{};
   std::vector<std::string> paths{};

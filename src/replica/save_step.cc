@@ -25,11 +25,18 @@ bool is_there(const checkpoint::CheckpointFolder& folder, const Slot& slot) {
 // True if something went.
 bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note) {
   if (order.keep.last == 0) return false;
-  auto plan = checkpoint::plan_prune(files, order.folder, order.keep);
-  Status status = plan.status();
-  if (status.ok()) status = checkpoint::execute_prune(files, order.folder, *plan);
-  if (!status.ok()) note(status.message());
-  return plan.ok() && std::any_of(plan->fates.begin(), plan->fates.end(), checkpoint::is_removed);
+  bool went = false;
+  order.while_reading([&](const std::optional<checkpoint::CheckpointName>& read) {
+    auto plan = checkpoint::plan_prune(files, order.folder, order.keep);
+    Status status = plan.status();
+    for (std::size_t i = 0; plan.ok() && read && i < plan->looks.size(); ++i) {
+      if (plan->looks[i].name.text() == read->text()) plan->fates[i] = checkpoint::Fate::left;
+    }
+    if (status.ok()) status = checkpoint::execute_prune(files, order.folder, *plan);
+    if (!status.ok()) note(status.message());
+    went = plan.ok() && std::any_of(plan->fates.begin(), plan->fates.end(), checkpoint::is_removed);
+  });
+  return went;
 }
 
 }  // namespace

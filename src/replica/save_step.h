@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,11 @@ struct SaveOrder {
   std::string job;
   checkpoint::RetentionPolicy keep;  // `last` 0: all
   std::string base{};                // as for persist()
+  // Calls `work` with the one that somebody reads just now, which must stay; none: nobody reads.
+  using Thin = std::function<void(const std::optional<checkpoint::CheckpointName>&)>;
+  std::function<void(const Thin& work)> while_reading = [](const Thin& work) {
+    work(std::nullopt);
+  };
 };
 
 // An error of a save into this folder, with what to do about it.

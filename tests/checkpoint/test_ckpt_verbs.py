@@ -226,8 +226,11 @@ def test_what_a_path_may_be(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_j
         (folder / "LATEST").write_text(text)
         assert "names no checkpoint" in ckpt("show", folder / "LATEST", code=2).stderr
     assert "neither a checkpoint" in ckpt("show", tmp_path, code=2).stderr
-    for arguments in (["show", "s3://b/ck"], ["ls", "s3://b"]):
-        assert "only `headway ckpt copy` reads s3://" in ckpt(*arguments, code=2).stderr
+    for arguments in (["show", "s3://b/ck"], ["anchor", "s3://b"]):
+        assert (
+            "only `headway ckpt copy`, `ls` and `verify` read s3://"
+            in ckpt(*arguments, code=2).stderr
+        )
 
 
 def test_show(tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) -> None:

@@ -14,14 +14,20 @@ PIECE = 65536
 
 
 class Relay:
-    """Passes bytes on to a port; `up_bytes` counts those of the clients."""
+    """Passes bytes on to a port; `up_bytes` counts those of the clients, `down_bytes` the others.
+    While it is `down` every connection is cut."""
 
-    def __init__(self, port: int, bytes_per_s: int | None = None) -> None:
+    def __init__(
+        self, port: int, bytes_per_s: int | None = None, down_bytes_per_s: int | None = None
+    ) -> None:
         self.up_bytes = 0
+        self.down_bytes = 0
+        self.down = False
         self.cut_after: int | None = None  # every connection, after so many bytes of its client
         self.cuts_left = 0
         self._to = port
         self._rate = bytes_per_s
+        self._down_rate = down_bytes_per_s
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -38,6 +44,9 @@ class Relay:
         with contextlib.suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
+                if self.down:
+                    near.close()
+                    continue
                 far = socket.create_connection(("127.0.0.1", self._to))
                 threading.Thread(target=self._carry_up, args=(near, far), daemon=True).start()
                 threading.Thread(target=self._carry_down, args=(far, near), daemon=True).start()
@@ -53,7 +62,7 @@ class Relay:
                         self.cut_after is not None and seen > self.cut_after and self.cuts_left > 0
                     )
                     self.cuts_left -= cut
-                if cut:
+                if cut or self.down:
                     break
                 far.sendall(data)
                 if self._rate is not None:
@@ -63,11 +72,14 @@ class Relay:
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
-    @staticmethod
-    def _carry_down(far: socket.socket, near: socket.socket) -> None:
+    def _carry_down(self, far: socket.socket, near: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := far.recv(PIECE):
                 near.sendall(data)
+                with self._lock:
+                    self.down_bytes += len(data)
+                if self._down_rate is not None:
+                    time.sleep(len(data) / self._down_rate)
         with contextlib.suppress(OSError):
             near.shutdown(socket.SHUT_RDWR)
 

@@ -17,7 +17,7 @@ from headway import _replica
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import agree, collect, device, stream, where
+from headway.checkpoint import agree, collect, device, store, stream, where
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.errors import CheckpointError
@@ -101,13 +101,18 @@ class Checkpointer:
         keep_every_hours: float = 0.0,
         staging: str = "auto",
         tables: Sequence[torch.Tensor] = (),
+        upload: str | None = None,
+        keep_uploaded: int = 0,
         **others: Any,
     ) -> None:
         self.folder = os.path.abspath(folder)
         self._keep = (keep_last, keep_every_hours * 3600)
         self.parts = _make_parts(model, optimizer, loader, values, others)
+        self.upload = store.target(upload)
         self.place = where.find_place(self.folder)
-        self.trainer = where.make_trainer(self.place, self.folder, *self._keep)
+        self.trainer = where.make_trainer(
+            self.place, self.folder, *self._keep, self.upload, keep_uploaded
+        )
         atexit.register(self._bye)
         self.group = agree.Group()
         self.staging = Staging(
@@ -126,9 +131,11 @@ class Checkpointer:
             else Tuned(self.group, min_seconds, max_seconds)
         )
         self.skipped = 0  # saves that found no room
-        self.restored_from: str | None = None  # "replica", "replica-copy", "disk"
+        self.skipped_uploads = 0  # for which a newer one was there first
+        self.restored_from: str | None = None  # "replica", "replica-copy", "disk", "store"
         self.last_saved: int | None = None
         self.last_durable: int | None = None
+        self.last_uploaded: int | None = None
         self._unsettled: set[int] = set()
         self._failed = 0  # in a row
         self._capacity = collect.DOCUMENT_BYTES_MIN
@@ -276,7 +283,16 @@ class Checkpointer:
     # ---- what became of them
 
     def _take_news(self) -> None:
-        for kind, step, text, _seconds in self.trainer.news():
+        for kind, step, text, _seconds, skipped in self.trainer.news():
+            if kind == "uploaded":
+                self.last_uploaded = max(step, self.last_uploaded or 0)
+                self.skipped_uploads += skipped
+                continue
+            if kind == "not_uploaded":
+                if self.place.rank == 0:
+                    what = "headway: not uploaded, it is tried again"
+                    warnings.warn(f"{what}: {text}", RuntimeWarning, stacklevel=3)
+                continue
             self._unsettled.discard(step)
             if step:
                 self.cadence.settled(step, kind == "durable")
@@ -346,7 +362,7 @@ class Checkpointer:
             return None
         core.restore(restored.step, restored.data, core.name_id(restored.tier))
         run.step, run.data = restored.step, restored.data
-        self.cadence.remember(restored.cadence, restored.tier != "disk")
+        self.cadence.remember(restored.cadence, restored.tier not in ("disk", "store"))
         self.last_saved = restored.step
         self.restored_from = restored.tier
         return restored.step

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from headway.checkpoint import agree, choose, collect, tagged, where
+from headway.checkpoint import agree, choose, collect, store, tagged, where
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.parts import ModelPart, OptimizerPart
 from headway.checkpoint.tensors import TORCH_DTYPES, Piece, is_dtensor, place, view
@@ -45,7 +45,7 @@ def restore(keeper: Checkpointer) -> Restored | None:
         [choose.Staged(w.attempt, w.step, w.time_ns) for w in left.values()], stored, damaged
     )
     offers = agree.gather(offer)
-    found = choose.candidates(offers)
+    found = _with_store(keeper, offers)
     damaged = sorted({text for each in offers for text in each.damaged})
     for text in damaged:
         warnings.warn(f"headway: a checkpoint is passed over: {text}", RuntimeWarning, stacklevel=4)
@@ -58,7 +58,7 @@ def restore(keeper: Checkpointer) -> Restored | None:
                 whole = left[candidate.attempt, candidate.step]
                 restored = _from_replica(keeper, whole, spare)
             else:
-                restored = _from_disk(keeper, candidate)
+                restored = _from_disk(keeper, _on_disk(keeper, candidate))
         except CheckpointError as error:
             problem = str(error)
         problems = [said for said in agree.gather(problem) if said]
@@ -76,6 +76,55 @@ def restore(keeper: Checkpointer) -> Restored | None:
             "warnings. To begin anew, save into another folder"
         )
     return None
+
+
+def _with_store(keeper: Checkpointer, offers: list[choose.Offer]) -> list[choose.Candidate]:
+    """With what the store has, if there is one. It is asked by rank 0 alone, and not at all where
+    the agent's own replica is whole: nobody can have trained further elsewhere meanwhile."""
+    found = choose.candidates(offers)
+    under_agent = not keeper.place.command
+    if not keeper.upload or not store.is_asked():
+        return found
+    if under_agent and any(candidate.tier == "replica" for candidate in found):
+        return found
+    kept: list[choose.Stored] = []
+    problem = None
+    if keeper.place.rank == 0:
+        try:
+            kept = store.look(keeper.upload, store.LOOK_S if found else store.LOOK_LONG_S)
+        except CheckpointError as error:
+            problem = str(error)
+    kept, problem = agree.broadcast((kept, problem))
+    if problem and not found:
+        raise CheckpointError(
+            f"{keeper.folder}: nothing is saved here, and whether the object store has something "
+            f"cannot be told: {problem}. To begin anew all the same, set "
+            "HEADWAY_CKPT_WITHOUT_STORE=1"
+        )
+    if problem and keeper.place.rank == 0:
+        warnings.warn(
+            f"headway: whether the object store has something newer cannot be told: {problem}. "
+            f"Going on from step {found[0].step} ({found[0].tier})",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    return choose.candidates(offers, kept)
+
+
+def _on_disk(keeper: Checkpointer, candidate: choose.Candidate) -> choose.Candidate:
+    """One of the store's comes into the folder first, by rank 0: all ranks share the folder."""
+    if candidate.tier != "store":
+        return candidate
+    name, problem = "", None
+    if keeper.place.rank == 0:
+        try:
+            name = store.fetch(keeper.upload, candidate.name, keeper.folder)
+        except CheckpointError as error:
+            problem = str(error)
+    name, problem = agree.broadcast((name, problem))
+    if problem:
+        raise CheckpointError(problem)
+    return candidate._replace(name=name)
 
 
 def _stored(folder: str) -> tuple[list[choose.Stored], list[str]]:
@@ -286,7 +335,7 @@ def _from_disk(keeper: Checkpointer, candidate: choose.Candidate) -> Restored:
         for tensor, memory in after:
             tensor.copy_(memory)
     _load_rest(keeper, document, {**fetched, **targets}.__getitem__, saved_ranks)
-    return Restored(reader.step, reader.data, "disk", _cadence(document))
+    return Restored(reader.step, reader.data, candidate.tier, _cadence(document))
 
 
 def _tensor_names(coded: Any) -> list[str]:

@@ -68,7 +68,14 @@ def threads(local_world_size: int) -> int:
     return max(1, min(THREADS_MAX, cores))
 
 
-def make_trainer(place: Place, checkpoints: str, keep_last: int, keep_every_s: float) -> Any:
+def make_trainer(
+    place: Place,
+    checkpoints: str,
+    keep_last: int,
+    keep_every_s: float,
+    upload: str = "",
+    keep_uploaded: int = 0,
+) -> Any:
     from headway import _replica
 
     return _replica.Trainer(
@@ -83,5 +90,7 @@ def make_trainer(place: Place, checkpoints: str, keep_last: int, keep_every_s: f
         threads=threads(place.local_world_size),
         keep_last=keep_last,
         keep_every_s=keep_every_s,
+        upload=upload,
+        keep_uploaded=keep_uploaded,
         record=getattr(core, "hw_checkpoint", None) if core.active() else None,
     )
