@@ -201,7 +201,7 @@ def test_a_version_of_the_future_is_not_removed(tmp_path: Path, ckpt: Ckpt) -> N
     path = with_header(tmp_path / "ck", GOOD)
     text = (path / "MANIFEST.json").read_bytes().rsplit(b",\n", 1)[0]
     (path / "MANIFEST.json").write_bytes(
-        writer.sealed(text.replace(b'"version": 1', b'"version": 2'))
+        writer.sealed(text.replace(b'"version": 1', b'"version": 3'))
     )
     assert "take a newer one" in ckpt("show", path, code=2).stderr
     content = writer.safetensors_of(GOOD, DATA)

@@ -1,4 +1,4 @@
-"""headway ckpt copy, to a real object store and back."""
+"""headway ckpt copy, ls and verify with a real object store."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import subprocess
 from pathlib import Path
 
-from store_stage import BUCKET, BUILD, SECRET, Tool
+from store_stage import BUCKET, BUILD, SECRET, Server, Tool
 
 MIB = 1 << 20
 
 
-def copy(tool: Tool, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+def ckpt(tool: Tool, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [str(BUILD / "headway"), "ckpt", "copy", *map(str, arguments)],
+        [str(BUILD / "headway"), "ckpt", *map(str, arguments)],
         env=tool.environment(),
         capture_output=True,
         text=True,
@@ -23,6 +23,10 @@ def copy(tool: Tool, *arguments: object, code: int = 0) -> subprocess.CompletedP
     assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
     assert SECRET not in done.stdout + done.stderr
     return done
+
+
+def copy(tool: Tool, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    return ckpt(tool, "copy", *arguments, code=code)
 
 
 def make(tool: Tool, folder: Path) -> str:
@@ -56,3 +60,40 @@ def test_what_cannot_be_copied(tool: Tool, tmp_path: Path) -> None:
     tool.extra = {"AWS_SECRET_ACCESS_KEY": "wrong"}
     refused = copy(tool, tmp_path / "ck", place, code=2).stderr
     assert refused.count("\n") == 1 and "403" in refused, refused
+
+
+def test_ls_and_verify(tool: Tool, server: Server, tmp_path: Path) -> None:
+    place = f"s3://{BUCKET}/verbs/ls"
+    assert json.loads(ckpt(tool, "ls", place, "--json").stdout)["checkpoints"] == []
+    assert "no checkpoint is in it" in ckpt(tool, "verify", place, code=2).stderr
+    first = make(tool, tmp_path)
+    copy(tool, tmp_path / "ck", place)
+    second = make(tool, tmp_path)
+    copy(tool, tmp_path / "ck", place)
+    server.client().put_object(
+        Bucket=BUCKET, Key="verbs/ls/step-00000100-000009/a.bin", Body=b"half"
+    )
+    listed = json.loads(ckpt(tool, "ls", place, "--json").stdout)["checkpoints"]
+    assert [(one["name"], one["state"]) for one in listed] == [
+        ("step-00000100-000009", "unfinished"),
+        (second, "good"),
+        (first, "good"),
+    ]
+    assert listed[1]["path"] == f"{place}/{second}" and listed[1]["bytes"] == 20 * MIB
+    assert f"{second}" in ckpt(tool, "ls", place).stdout
+    newest = json.loads(ckpt(tool, "ls", place, "--last", "1", "--json").stdout)["checkpoints"]
+    assert [one["name"] for one in newest][1:] == [second]
+    assert "good · 20.0 MiB in 1 files" in ckpt(tool, "verify", f"{place}/{first}").stdout
+
+    server.client().put_object(
+        Bucket=BUCKET, Key=f"verbs/ls/{second}/a.bin", Body=b"x" * (20 * MIB)
+    )
+    report = json.loads(ckpt(tool, "verify", place, "--json", code=1).stdout)
+    assert [one["good"] for one in report["checkpoints"]] == [False, True]
+    (damage,) = report["checkpoints"][0]["damages"]
+    assert damage["file"] == "a.bin" and "damaged between bytes 0 and" in damage["what"]
+    deep = json.loads(ckpt(tool, "ls", place, "--deep", "--json").stdout)["checkpoints"]
+    assert [one["state"] for one in deep] == ["unfinished", "damaged", "good"]
+
+    tool.endpoint = "http://127.0.0.1:1"
+    assert "after 3 tries" in ckpt(tool, "ls", place, code=2).stderr
