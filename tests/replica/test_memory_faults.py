@@ -35,7 +35,7 @@ def resize(folder: Path, size: str) -> None:
 
 
 def trains_without_and_then_with(machine: Machine, mends: object, undisturbed: str) -> str:
-    training = Training(machine, WIDTH=WIDTH, PAUSE=8)
+    training = Training(machine, WIDTH=WIDTH, PAUSE=8, STAGING="full")
     training.pauses_after(8)
     assert machine.steps() == []
     assert not slots(machine), "what cannot be used is given back"
@@ -59,9 +59,21 @@ def test_no_room_for_the_replica(machine: Machine, undisturbed: str) -> None:
         machine.end_holders()
     assert re.search(
         r"no replica: the replica of rank 0 needs 2 x \d\.\d MiB of memory and 1\.0 MiB may be "
-        rf"taken in {machine.memory}/.*: give the job more memory",
+        rf"taken in {machine.memory}/.*: save with staging=\"stream\", or give the job more memory",
         said,
     ), said
+
+
+@needs_root
+def test_without_room_it_streams(machine: Machine, undisturbed: str) -> None:
+    with mounted(machine.memory, "-t", "tmpfs", "-o", "size=1m", "none"):
+        training = Training(machine, WIDTH=WIDTH, PAUSE=8)
+        training.pauses_after(8)
+        assert machine.steps()[-1] == 8 and not slots(machine)
+        training.goes_on_after(8)
+        assert end_of(training.ends()) == undisturbed
+        machine.end_holders()
+    assert training.complaints() == []
 
 
 @needs_root
@@ -108,7 +120,7 @@ def test_a_limit_of_memory(machine: Machine) -> None:
     with memory_group(f"hw-{machine.mark[:8]}", 500 << 20) as group:
         join = f'echo $$ > {group}/cgroup.procs; exec "$@"'
         training = Training(
-            machine, ("sh", "-c", join, "sh"), WIDTH=3000, STEPS=4, PAUSE=0, EVERY=2
+            machine, ("sh", "-c", join, "sh"), WIDTH=3000, STEPS=4, PAUSE=0, EVERY=2, STAGING="full"
         )
         try:
             output = training.ends()

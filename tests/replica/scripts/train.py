@@ -60,6 +60,7 @@ def main() -> None:
         scheduler=scheduler,
         values=values,
         keep_last=int(os.environ.get("KEEP", "3")),
+        staging=os.environ.get("STAGING", "auto"),
         **({"max_seconds": 0.2, "min_seconds": 0.05} if EVERY == 0 else {"every_steps": EVERY}),
     )
     start = keeper.restore() or 0
