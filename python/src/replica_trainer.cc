@@ -1,4 +1,5 @@
 // replica::Trainer for Python. Whatever copies or waits does so without the interpreter's lock.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -8,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -89,27 +91,16 @@ class PyTrainer {
       : news_(record), trainer_(with_news(std::move(options)), threads) {}
 
   // Begin and end in the image of every piece.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> plan(const std::vector<OwnedPiece>& given,
-                                                            std::uint32_t slots) {
+  using Places = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  Places plan(const std::vector<OwnedPiece>& given, std::uint32_t slots) {
     std::vector<replica::ImagePiece> pieces;
     for (const auto& [piece, own] : given) pieces.push_back({to_piece(piece), own});
     raise_if_bad(trainer_.plan(pieces, slots));
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
-    for (const auto& place : trainer_.stage()->plan().places) {
-      places.emplace_back(place.begin, place.end);
-    }
-    return places;
-  }
-  void fill(const std::shared_ptr<Slot>& slot, std::uint64_t step, std::int64_t data,
-            std::int64_t time_ns, bool persist, const std::vector<std::uintptr_t>& addresses) {
-    const auto sources = sources_of(addresses);
-    news_.expect(step, data);
-    const nb::gil_scoped_release release;
-    trainer_.fill(slot, {step, data, time_ns, persist}, sources);
+    return places_of(trainer_.stage()->plan().places);
   }
   // The same of every piece in a save of rows, (0, 0) of tables; None: it has to be a whole one.
-  nb::object plan_rows(const std::vector<std::pair<std::size_t, ChangedRows*>>& given,
-                       bool persist) {
+  std::optional<Places> plan_rows(const std::vector<std::pair<std::size_t, ChangedRows*>>& given,
+                                  bool persist) {
     std::vector<replica::Trainer::Table> tables;
     for (const auto& [piece, changed] : given) tables.push_back({piece, changed});
     auto planned = [&] {
@@ -117,19 +108,17 @@ class PyTrainer {
       return trainer_.plan_rows(tables, persist);
     }();
     raise_if_bad(planned.status());
-    if (!*planned) return nb::none();
-    nb::list places;
-    for (const auto& place : trainer_.rows_places()) {
-      places.append(nb::make_tuple(place.begin, place.end));
-    }
-    return places;
+    if (!*planned) return std::nullopt;
+    return places_of(trainer_.rows_places());
   }
-  void fill_rows(const std::shared_ptr<Slot>& slot, std::uint64_t step, std::int64_t data,
-                 std::int64_t time_ns, bool persist, const std::vector<std::uintptr_t>& addresses) {
+  // `way`: Trainer::fill or Trainer::fill_rows.
+  template <auto way>
+  void fill(const std::shared_ptr<Slot>& slot, std::uint64_t step, std::int64_t data,
+            std::int64_t time_ns, bool persist, const std::vector<std::uintptr_t>& addresses) {
     const auto sources = sources_of(addresses);
     news_.expect(step, data);
     const nb::gil_scoped_release release;
-    trainer_.fill_rows(slot, {step, data, time_ns, persist}, sources);
+    (trainer_.*way)(slot, {step, data, time_ns, persist}, sources);
   }
   nb::list news() {
     nb::list news;
@@ -142,6 +131,11 @@ class PyTrainer {
   replica::Trainer& trainer() { return trainer_; }
 
  private:
+  static Places places_of(const std::vector<replica::Range>& ranges) {
+    Places places;
+    for (const auto& range : ranges) places.emplace_back(range.begin, range.end);
+    return places;
+  }
   static std::vector<replica::Source> sources_of(const std::vector<std::uintptr_t>& addresses) {
     std::vector<replica::Source> sources;
     for (const std::byte* at : to_sources(addresses)) sources.push_back({.at = at});
@@ -177,8 +171,7 @@ void add_trainer(nb::module_& module) {
           nb::arg("address"), nb::arg("count"), nb::arg("bytes"),
           nb::call_guard<nb::gil_scoped_release>())
       .def("mark_all", &ChangedRows::mark_all)
-      .def("sealed", &ChangedRows::sealed, nb::arg("persist"))
-      .def("count", [](const ChangedRows& self) { return self.due(true).size(); });
+      .def("sealed", &ChangedRows::sealed, nb::arg("persist"));
   nb::class_<PyTrainer>(module, "Trainer")
       .def(
           "__init__",
@@ -229,10 +222,11 @@ void add_trainer(nb::module_& module) {
           },
           nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
       .def("begin_rows", [](PyTrainer& self) { return self.trainer().begin_rows(); })
-      .def("fill_rows", &PyTrainer::fill_rows, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
-           nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
-      .def("fill", &PyTrainer::fill, nb::arg("slot"), nb::arg("step"), nb::arg("data"),
-           nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
+      .def("fill_rows", &PyTrainer::fill<&replica::Trainer::fill_rows>, nb::arg("slot"),
+           nb::arg("step"), nb::arg("data"), nb::arg("time_ns"), nb::arg("persist"),
+           nb::arg("sources"))
+      .def("fill", &PyTrainer::fill<&replica::Trainer::fill>, nb::arg("slot"), nb::arg("step"),
+           nb::arg("data"), nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
       .def("refusal", [](PyTrainer& self) { return self.trainer().refusal(); })
       .def("bye", [](PyTrainer& self) { self.trainer().bye(); })
       .def("news", &PyTrainer::news)

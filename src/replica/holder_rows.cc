@@ -7,7 +7,6 @@
 #include "replica/apply.h"
 #include "replica/holder.h"
 #include "replica/packet_socket.h"
-#include "replica/persist.h"
 
 namespace headway::replica {
 

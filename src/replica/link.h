@@ -41,7 +41,6 @@ class Link {
     std::uint32_t count = 0;
     std::uint64_t rows_bytes = 0;  // of what holds rows of one; less than `bytes`
     std::uint32_t rows_count = 0;
-    friend bool operator==(const Room&, const Room&) = default;
   };
   void reserve(const Room& room);
   // For the same, if it was refused for now.

@@ -15,7 +15,6 @@ using base::Status;
 constexpr std::uint32_t kRowsSlots = 3;
 // Of the tables' bytes there is room for from the beginning, so that the first saves need not wait.
 constexpr std::uint64_t kFirstShare = 16;
-constexpr std::uint64_t kAlignment = 4096;
 
 }  // namespace
 
@@ -71,7 +70,6 @@ Result<bool> Trainer::plan_rows(const std::vector<Table>& tables, bool persist) 
   if (fits && bytes > room_.rows_bytes) {
     const std::uint64_t first = dense_bytes + table_bytes / kFirstShare;
     room_.rows_bytes = std::min(most, std::max(first, bytes + bytes / 2));
-    room_.rows_bytes = (room_.rows_bytes + kAlignment - 1) / kAlignment * kAlignment;
     room_.rows_count = kRowsSlots;
     link_.reserve(room_);
   }

@@ -7,6 +7,7 @@ it and no process may be left behind.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,6 +35,13 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"never came true: {what}"
         time.sleep(0.01)
+
+
+def end_of(output: str) -> str:
+    """How rank 0's training ended."""
+    found = re.findall(r"^(?:\[\d+\] )?rank 0 end (.*)$", output, re.MULTILINE)
+    assert len(found) == 1, output
+    return found[0]
 
 
 class Machine:

@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from replica_machine import Machine
-
-
-def end_of(output: str) -> str:
-    found = re.findall(r"^(?:\[\d+\] )?rank 0 end (.*)$", output, re.MULTILINE)
-    assert len(found) == 1, output
-    return found[0]
+from replica_machine import Machine, end_of
 
 
 @pytest.fixture(scope="module")

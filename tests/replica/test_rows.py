@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import signal
 from typing import Any
 
 import pytest
-from replica_machine import SCRIPTS, Machine
-
-
-def end_of(output: str) -> str:
-    found = re.findall(r"^(?:\[\d+\] )?rank 0 end (.*)$", output, re.MULTILINE)
-    assert len(found) == 1, output
-    return found[0]
+from replica_machine import SCRIPTS, Machine, end_of
 
 
 def deltas(machine: Machine) -> dict[str, str]:

@@ -22,13 +22,21 @@ def _together() -> bool:
     return False
 
 
+def _gather(value: Any, group: Any = None) -> list[Any]:
+    said: list[Any] = [None] * dist.get_world_size(group)
+    dist.all_gather_object(said, value, group=group)
+    return said
+
+
+def _broadcast(value: Any, group: Any = None) -> Any:
+    said = [value]
+    dist.broadcast_object_list(said, src=0, group=group)
+    return said[0]
+
+
 def gather(value: Any) -> list[Any]:
     """What every rank says, in their order. All have to call it."""
-    if not _together():
-        return [value]
-    said: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(said, value)
-    return said
+    return _gather(value) if _together() else [value]
 
 
 class Group:
@@ -52,19 +60,11 @@ class Group:
 
     def first_says_this(self, value: Any) -> Any:
         """The same for anything."""
-        if self._group is None:
-            return value
-        said = [value]
-        dist.broadcast_object_list(said, src=0, group=self._group)
-        return said[0]
+        return value if self._group is None else _broadcast(value, self._group)
 
     def gather(self, value: Any) -> list[Any]:
         """What every rank says, in their order. All have to call it."""
-        if self._group is None:
-            return [value]
-        said: list[Any] = [None] * dist.get_world_size(self._group)
-        dist.all_gather_object(said, value, group=self._group)
-        return said
+        return [value] if self._group is None else _gather(value, self._group)
 
     def all(self, here: bool) -> bool:
         """True where it is true on every rank. All have to call it."""
@@ -82,8 +82,4 @@ class Group:
 
 def broadcast(value: Any) -> Any:
     """What rank 0 says."""
-    if not _together():
-        return value
-    said = [value]
-    dist.broadcast_object_list(said, src=0)
-    return said[0]
+    return _broadcast(value) if _together() else value

@@ -2,17 +2,15 @@
 
 import hashlib
 import os
-import signal
 import tempfile
 import warnings
 
+import one_kill
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments, set_seed
 
 import headway.huggingface
 
-KILL = int(os.environ.get("KILL", "0"))
-KILLED = os.environ["FOLDER"] + ".killed"
 KEEPER = headway.huggingface.Checkpoints(os.environ["FOLDER"], every_steps=1)
 warnings.filterwarnings("ignore")
 
@@ -34,11 +32,7 @@ class Model(torch.nn.Module):
 
 class Kill(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs) -> None:
-        if KILL and state.global_step == KILL and not os.path.exists(KILLED):
-            if KEEPER.keeper.last_saved != KILL:
-                KEEPER.keeper.save(KILL)  # the disk was too slow for it
-            with open(KILLED, "x"):
-                os.kill(os.getpid(), signal.SIGKILL)
+        one_kill.after(state.global_step, KEEPER.keeper)
 
 
 def main() -> None:

@@ -2,17 +2,15 @@
 
 import hashlib
 import os
-import signal
 import warnings
 
 import lightning.pytorch as pl
+import one_kill
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 import headway.lightning
 
-KILL = int(os.environ.get("KILL", "0"))
-KILLED = os.environ["FOLDER"] + ".killed"
 KEEPER = headway.lightning.Checkpoints(os.environ["FOLDER"], every_steps=1)
 warnings.filterwarnings("ignore")
 
@@ -54,11 +52,7 @@ class Module(pl.LightningModule):
 
 class Kill(pl.Callback):
     def on_train_batch_end(self, trainer, *args) -> None:
-        if KILL and trainer.global_step == KILL and not os.path.exists(KILLED):
-            if KEEPER.keeper.last_saved != KILL:
-                KEEPER.keeper.save(KILL)  # the disk was too slow for it
-            with open(KILLED, "x"):
-                os.kill(os.getpid(), signal.SIGKILL)
+        one_kill.after(trainer.global_step, KEEPER.keeper)
 
 
 def main() -> None:
