@@ -89,7 +89,7 @@ def compare(workload: str, engine: str, suffix: str, ours: Any, peers: Any) -> N
 
 def saving(quick: bool) -> None:
     for workload, gib, between, engines in (
-        ("dense", 2.0, 8, {"headway": ""}),
+        ("dense", 2.0, 20, {"headway": ""}),
         ("tables", 4.0, 20, {"headway": "_full", "headway-rows": "_rows"}),
     ):
         if quick:

@@ -3,7 +3,8 @@
     python bench/bench_recover.py [--quick]
 
 `ttr_process_ms`: SIGKILL of rank 1 of two to the next new step, state restored; peer: torchrun on
-the same script, taking turns. `torchrun_default_recovered`: how many of its recoveries torchrun
+the same script, taking turns. `ttr_process_2gib_ms`: the same with 2 GiB of embedding tables on each
+rank, killed behind a save; ours saves by hw.checkpointer, the peer by torch.save. `torchrun_default_recovered`: how many of its recoveries torchrun
 makes within a minute without TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which the peer above is given.
 `tts_import_ms`: a rank's process from its start to the first line behind the script's imports, warm
 and cold. `agent_idle_cpu_pct`: processor time of the agent with 64 ranks that take ten steps a
@@ -26,9 +27,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("HEADWAY_BIN", str(ROOT / "build" / "headway"))
 SCRIPT = str(ROOT / "bench" / "recover" / "train.py")
+LARGE = str(ROOT / "bench" / "recover" / "large.py")
 MANY = str(ROOT / "bench" / "recover" / "many.py")
 STEPS_BEFORE = 40
 WAIT_MAX_S = 60.0
+FRESH_STORE = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
@@ -52,17 +55,20 @@ def rows_of(path: Path) -> list[list[int]]:
 class Recovery:
     """One job, one kill. `ms` is None where the job did not train again in time."""
 
-    def __init__(self, command: list[str], env: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, command: list[str], env: dict[str, str] | None = None, script: str = SCRIPT
+    ) -> None:
+        self.large = script == LARGE
         self.ms: float | None = None
         self.lives = 0
         self.imported_ns = 0
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
             self.folder = Path(folder)
             self.jobs = self.folder / "jobs"
             settings = dict(os.environ, HEADWAY_DIR=str(self.jobs), **(env or {}))
             with open(self.folder / "log", "w") as log:
                 process = subprocess.Popen(
-                    [*command, SCRIPT, folder], env=settings, stdout=log, stderr=log
+                    [*command, script, folder], env=settings, stdout=log, stderr=log
                 )
                 try:
                     self._run()
@@ -84,10 +90,13 @@ class Recovery:
         return True
 
     def _run(self) -> None:
-        diary = self.folder / "diary"
+        diary, saved = self.folder / "diary", self.folder / "saved"
         if not self._wait(lambda: len(rows_of(diary)) >= STEPS_BEFORE):
             raise SystemExit("the job never trained:\n" + (self.folder / "log").read_text())
         time.sleep(4.0)  # the fork server has learnt, torchrun has settled
+        if self.large:
+            # Nobody is to repeat steps that were not saved: that is another question.
+            self._wait(lambda count=len(rows_of(saved)): len(rows_of(saved)) > count)
         pid = rows_of(self.folder / "pids-1")[-1][0]
         killed_ns = time.monotonic_ns()
         os.kill(pid, signal.SIGKILL)
@@ -118,10 +127,9 @@ def recoveries(repeats: int) -> None:
     warm: list[Recovery] = []
     cold: list[Recovery] = []
     peer: list[Recovery] = []
-    share = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     for turn in range(repeats):
         warm.append(Recovery(ours()))
-        peer.append(Recovery([*TORCHRUN, "--max-restarts", "20"], share))
+        peer.append(Recovery([*TORCHRUN, "--max-restarts", "20"], FRESH_STORE))
         cold.append(Recovery(ours("--cold")))
         figures = [f"{r.ms:.0f}" if r.ms else "none" for r in (warm[-1], peer[-1], cold[-1])]
         say(
@@ -135,6 +143,20 @@ def recoveries(repeats: int) -> None:
         for rs in (warm, cold)
     ]
     row("tts_import_ms", "ms", imports[0], imports[1], "headway run --cold")
+
+
+def large_recoveries(repeats: int, gib: float) -> None:
+    size = {"LARGE_GIB": str(gib)}
+    mine: list[float] = []
+    theirs: list[float] = []
+    for turn in range(repeats):
+        found = Recovery(ours(), {"SAVE_BY": "headway", **size}, LARGE)
+        mine.append(found.ms or WAIT_MAX_S * 1e3)
+        peer = Recovery([*TORCHRUN, "--max-restarts", "20"], {**FRESH_STORE, **size}, LARGE)
+        theirs.append(peer.ms or WAIT_MAX_S * 1e3)
+        say(f"  recovery with {gib:g} GiB {turn + 1}: {mine[-1]:.0f}, torchrun {theirs[-1]:.0f} ms")
+    peer_name = "torchrun --standalone, torch.save and torch.load"
+    row("ttr_process_2gib_ms", "ms", statistics.median(mine), statistics.median(theirs), peer_name)
 
 
 def default_torchrun(repeats: int) -> None:
@@ -182,6 +204,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
     recoveries(1 if quick else 5)
+    large_recoveries(1 if quick else 3, 0.25 if quick else 2.0)
     default_torchrun(1 if quick else 3)
     idle(5 if quick else 30)
 

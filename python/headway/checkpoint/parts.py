@@ -73,6 +73,7 @@ class OptimizerPart:
     def __init__(self, optimizer: torch.optim.Optimizer, model: torch.nn.Module | None) -> None:
         self.optimizer = optimizer
         self.model = unwrap(model) if model is not None else None
+        self._by_name: dict[str, torch.Tensor] = {}
 
     def is_own(self, path: str) -> bool:
         return False
@@ -98,9 +99,12 @@ class OptimizerPart:
 
     def like(self, name: str) -> torch.Tensor | None:
         """The parameter whose state is stored under this name."""
+        if not name.startswith("optimizer.state."):
+            return None
         fqn = name.removeprefix("optimizer.state.").rpartition(".")[0]
-        found = (parameter for parameter, own in self.names().items() if own == fqn)
-        return next(found, None) if name.startswith("optimizer.state.") else None
+        if fqn not in self._by_name:  # asked for each tensor of thousands: not to be made each time
+            self._by_name = {own: parameter for parameter, own in self.names().items()}
+        return self._by_name.get(fqn)
 
     def load(self, saved: dict[str, Any]) -> None:
         # As Optimizer.load_state_dict, without its copies of everything.
@@ -117,6 +121,7 @@ class OptimizerPart:
         for group, old in zip(groups, saved["param_groups"], strict=True):
             group.update({key: value for key, value in old.items() if key != "params"})
         self.optimizer.state.clear()
+        self._by_name.clear()
         of = {parameter: group for group in groups for parameter in group["params"]}
         for name, state in saved["state"].items():
             parameter = parameters[name]

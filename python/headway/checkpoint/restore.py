@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headway.checkpoint.checkpointer import Checkpointer
 
 ANSWER_S = 30.0  # for the holder
+LET_GO_AFTER_S = 0.1
 STORED_MAX = 16  # checkpoints on disk that are looked at
 
 
@@ -227,7 +228,7 @@ def _from_replica(keeper: Checkpointer, whole: Any, spare: bool) -> Restored:
             else:
                 _local(live).copy_(taken)
     adopted = len(replaced)
-    threading.Thread(target=_let_go, args=(replaced,), daemon=True).start()
+    threading.Thread(target=_let_go, args=(replaced,)).start()
 
     def fetch(name: str) -> torch.Tensor:
         taken = at(name) if slot is not None else at(name).clone()
@@ -241,7 +242,9 @@ def _from_replica(keeper: Checkpointer, whole: Any, spare: bool) -> Restored:
 
 def _let_go(tensors: list[torch.Tensor]) -> None:
     """The memory that a model was made with goes back beside the training that now has another: the
-    system takes a tenth of a second a GiB for it."""
+    system takes a tenth of a second a GiB for it, with the interpreter's lock held. No daemon: one
+    that is stopped while it frees a tensor takes the whole process with it."""
+    threading.main_thread().join(LET_GO_AFTER_S)  # for the restore to end, or at once at the exit
     while tensors:
         tensors.pop()
         time.sleep(0.001)
