@@ -3,14 +3,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
 #include <vector>
 
@@ -18,10 +16,9 @@
 #include "agent/spawn.h"
 #include "base/clock.h"
 #include "base/crc32c.h"
+#include "base/start_process.h"
 #include "replica/holder.h"
 #include "replica/packet_socket.h"
-
-extern char** environ;
 
 namespace headway::agent {
 namespace {
@@ -92,45 +89,22 @@ pid_t ReplicaKeeper::start_holder() {
   const UniqueFd read_end(ends[0]);
   UniqueFd write_end(ends[1]);
   const UniqueFd theirs(::fcntl(read_end.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
-  const std::string program = own_binary();
-  std::vector<std::string> words = {"headway",       "ckpt",
-                                    "hold",          folder_,
-                                    "--listener-fd", fmt::to_string(kListenerFd),
-                                    "--until-fd",    fmt::to_string(kAliveFd)};
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  base::ProcessPlan plan{.argv = {own_binary(), "ckpt", "hold", folder_, "--listener-fd",
+                                  fmt::to_string(kListenerFd), "--until-fd",
+                                  fmt::to_string(kAliveFd)}};
   // Nor may it keep our output open when we are gone.
-  const std::string log = folder_ + "/" + replica::kHolderLog;
-  ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log.c_str(),
-                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::posix_spawn_file_actions_adddup2(&files, listener_.get(), kListenerFd);
-  ::posix_spawn_file_actions_adddup2(&files, theirs.get(), kAliveFd);
-  sigset_t none, all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  pid_t pid = 0;
-  const int error = ::posix_spawn(&pid, program.c_str(), &files, &attributes, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&files);
-  ::posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
+  plan.errors = {folder_ + "/" + replica::kHolderLog, true};
+  plan.descriptors = {{listener_.get(), kListenerFd}, {theirs.get(), kAliveFd}};
+  plan.own_session = true;
+  auto pid = base::start_process(plan);
+  if (!pid.ok()) {
     gave_up_ = true;
     return 0;
   }
   alive_ = std::move(write_end);
   started_ns_ = base::monotonic_ns();
-  pid_ = pid;
-  return pid;
+  pid_ = *pid;
+  return pid_;
 }
 
 bool ReplicaKeeper::on_reaped(pid_t pid, bool killed) {

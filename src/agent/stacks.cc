@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 #include "agent/spawn.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/start_process.h"
 
 namespace headway::agent {
 namespace {
@@ -44,27 +44,10 @@ bool has_content(const std::string& path) {
 pid_t start_py_spy(const std::string& program, pid_t pid, const std::string& path, bool native) {
   std::vector<std::string> words = {program, "dump", "--pid", fmt::to_string(pid)};
   if (native) words.emplace_back("--native");
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, path.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t child = 0;
-  const int error =
-      ::posix_spawn(&child, program.c_str(), &actions, &attributes, argv.data(), environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return error == 0 ? child : 0;
+  base::ProcessPlan plan{.argv = std::move(words)};
+  plan.output = {.path = path, .mode = 0644};
+  auto child = base::start_process(plan);
+  return child.ok() ? *child : 0;
 }
 
 // Waits for all, kills who is late.

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +17,8 @@
 
 #include "agent/environment.h"
 #include "agent/python_layout.h"
+#include "base/file.h"
+#include "base/start_process.h"
 
 namespace headway::cli {
 namespace {
@@ -66,26 +67,16 @@ bool read_all(int fd, std::string& out) {
 std::string ask(const std::string& command, const std::string& folder, std::string& answer) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::strerror(errno);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  std::string arguments[] = {command, "-c", kQuestion, folder};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(),
-                  arguments[3].data(), nullptr};
-  pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, command.c_str(), &actions, nullptr, argv, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  if (error != 0) {
-    ::close(ends[0]);
-    return std::strerror(error);
-  }
-  const bool answered = read_all(ends[0], answer);
-  ::close(ends[0]);
-  if (!answered) ::kill(pid, SIGKILL);
+  const base::UniqueFd ours(ends[0]);
+  base::UniqueFd theirs(ends[1]);
+  auto pid = base::start_process(
+      {.argv = {command, "-c", kQuestion, folder}, .descriptors = {{ends[1], STDOUT_FILENO}}});
+  theirs.reset();
+  if (!pid.ok()) return pid.status().message();
+  const bool answered = read_all(ours.get(), answer);
+  if (!answered) ::kill(*pid, SIGKILL);
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!answered) return fmt::format("no answer within {} s", python_answer_ms_max / 1000);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return "does not start";

@@ -1,8 +1,6 @@
 #include "replica/link.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,10 +10,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/start_process.h"
 #include "replica/holder.h"
 #include "replica/packet_socket.h"
-
-extern char** environ;
 
 namespace headway::replica {
 namespace {
@@ -190,29 +187,16 @@ void Link::start_holder() {
     start_error_ = made.message();
     return;
   }
-  std::vector<char*> argv;
-  for (const std::string& word : options_.command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawnattr_init(&attributes);
   // It must not keep the trainer's output open, nor get the terminal's signals.
-  const std::string log = options_.folder + "/" + kHolderLog;
-  ::posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::posix_spawn_file_actions_adddup2(&files, 1, 2);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
-  pid_t child = -1;
-  const int error = ::posix_spawnp(&child, argv[0], &files, &attributes, argv.data(), environ);
-  if (error == 0) {
-    child_ = child;
+  const base::ProcessPlan::Output log{options_.folder + "/" + kHolderLog, true};
+  auto child = base::start_process(
+      {.argv = options_.command, .output = log, .errors = log, .own_session = true});
+  if (child.ok()) {
+    child_ = *child;
   } else {
-    start_error_ = base::errno_status(argv[0], "start", error).message();
+    start_error_ = child.status().message();
     start_next_ns_ = now_ns + kStartAgainMaxNs;
   }
-  ::posix_spawn_file_actions_destroy(&files);
-  ::posix_spawnattr_destroy(&attributes);
 }
 
 void Link::take(const Message& message) {
