@@ -61,6 +61,27 @@ def test_it_goes_on_from_a_chain_of_deltas(
     assert end_of(output) == ends[optimizer]
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
+def test_rows_of_dense_gradients_are_found(machine: Machine, optimizer: str) -> None:
+    """As nn.Embedding makes them by default; such tables are named by the script."""
+    settings = {"OPTIMIZER": optimizer, "DENSE": 1}
+    plain = end_of(machine.run("train_tables.py", STAGING="full", **settings))
+    machine.end_holders(signal.SIGKILL)
+    shutil.rmtree(machine.checkpoints)
+    shutil.rmtree(machine.memory)
+    output = machine.run("train_tables.py", code=-signal.SIGKILL, KILL=7, **settings)
+    assert "rank 0 step 7 rows" in output and "is saved whole" not in output, output
+    machine.end_holders()
+    chain = deltas(machine)
+    assert len(chain) >= 4, chain
+    newest = machine.checkpoints / max(chain)
+    sizes = [path.stat().st_size for path in newest.glob("*.delta")]
+    assert max(sizes) < 400_000, f"a few rows of two megabytes: {sizes}"
+    output = machine.run("train_tables.py", **settings)
+    assert "goes on after 7 from disk" in output
+    assert end_of(output) == plain
+
+
 def test_rows_that_were_only_staged_get_to_the_disk_with_the_next(
     machine: Machine, ends: dict[str, str]
 ) -> None:

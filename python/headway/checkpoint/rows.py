@@ -1,7 +1,7 @@
 """Which rows of embedding tables have changed since they were saved.
 
-Optimizers say it: just before a step, a sparse gradient names the rows that the step will change.
-Where that is not so (another kind of optimizer, a tensor that somebody changed by hand) a table
+Optimizers say it: just before a step, a sparse gradient names the rows that the step will change; of
+a dense one they are those that are not all zero. Where that is not so (another kind of optimizer, a tensor that somebody changed by hand) a table
 counts as changed in all its rows, which is slow and never wrong."""
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from headway.checkpoint.parts import unwrap
 from headway.checkpoint.tensors import Placed, address_of
 
 _EMBEDDINGS = (torch.nn.Embedding, torch.nn.EmbeddingBag)
+_LOOK_BYTES = 16 << 20  # of a dense gradient, at once
 
 
 def why_not(optimizer: Any, group: dict[str, Any]) -> str | None:
@@ -38,6 +39,21 @@ def why_not(optimizer: Any, group: dict[str, Any]) -> str | None:
     else:
         return f"{kind.__name__} changes every row"
     return f"{kind.__name__} with {bad[0]} changes every row" if bad else None
+
+
+def rows_of(gradient: torch.Tensor) -> torch.Tensor:
+    """Rows that a step with this gradient may change."""
+    if gradient.layout == torch.sparse_coo:
+        return gradient._indices()[0]
+    # As long as the optimizer's own pass over it, without a mask of the whole table.
+    rows = gradient.shape[0]
+    flat = gradient.reshape(rows, -1)
+    step = max(1, _LOOK_BYTES // max(1, flat.shape[1] * flat.element_size()))
+    found = [
+        (flat[begin : begin + step] != 0).any(dim=1).nonzero().flatten() + begin
+        for begin in range(0, rows, step)
+    ]
+    return torch.cat(found) if found else torch.empty(0, dtype=torch.int64)
 
 
 class Table:
@@ -78,10 +94,8 @@ class Table:
         problem = why_not(optimizer, group)
         if gradient is None or self.fed_by_script:
             return
-        if problem is None and gradient.layout != torch.sparse_coo:
-            problem = "its gradient is dense; sparse=True makes it name its rows"
         if problem is None:
-            self.mark(gradient._indices()[0])
+            self.mark(rows_of(gradient))
         else:
             self.changed.mark_all()
             if not self.warned:

@@ -1,7 +1,7 @@
 """A training of embedding tables that can be killed at any step and must end as if it had not been.
 
 FOLDER of checkpoints, STEPS, KILL: the step after which the last rank kills itself (once),
-OPTIMIZER of the tables, STAGING, STAGE_ONLY: of so many saves one goes to the disk, BY_HAND: the
+OPTIMIZER of the tables, DENSE: their gradients are, STAGING, STAGE_ONLY: of so many saves one goes to the disk, BY_HAND: the
 step before which a whole table is changed past the optimizer, SWITCH: "5:full 8:rows" after which
 steps it saves in another way. Prints what the end of every run has to equal.
 """
@@ -21,6 +21,7 @@ KILL = int(os.environ.get("KILL", "0"))
 ROWS = int(os.environ.get("ROWS", "20000"))
 RANKS = int(os.environ.get("WORLD_SIZE", "1"))
 RANK = int(os.environ.get("RANK", "0"))
+DENSE = "DENSE" in os.environ
 SWITCH = dict(word.split(":") for word in os.environ.get("SWITCH", "").split())
 KILLED = os.environ["FOLDER"] + ".killed"
 OPTIMIZERS = {
@@ -60,8 +61,9 @@ def main() -> None:
         dist.init_process_group("gloo")
     torch.manual_seed(1)
     kind = os.environ.get("OPTIMIZER", "sgd")
-    model = Model(sparse=kind != "adam")
-    tables = OPTIMIZERS[kind]([model.user.weight, model.item.weight])
+    model = Model(sparse=kind != "adam" and not DENSE)
+    weights = [model.user.weight, model.item.weight]
+    tables = OPTIMIZERS[kind](weights)
     top = torch.optim.Adam(model.top.parameters())
     keeper = hw.checkpointer(
         os.environ["FOLDER"],
@@ -71,6 +73,7 @@ def main() -> None:
         every_steps=1000,
         keep_last=int(os.environ.get("KEEP", "3")),
         staging=os.environ.get("STAGING", "auto"),
+        tables=weights if DENSE else (),
     )
     start = keeper.restore() or 0
     print(f"rank {RANK} goes on after {start} from {keeper.restored_from}", flush=True)
