@@ -3,12 +3,13 @@
     python bench/bench_recover.py [--quick]
 
 `ttr_process_ms`: SIGKILL of rank 1 of two to the next new step, state restored; peer: torchrun on
-the same script, taking turns. `ttr_process_2gib_ms`: the same with 2 GiB of embedding tables on each
-rank, killed behind a save; ours saves by hw.checkpointer, the peer by torch.save. `torchrun_default_recovered`: how many of its recoveries torchrun
-makes within a minute without TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which the peer above is given.
-`tts_import_ms`: a rank's process from its start to the first line behind the script's imports, warm
-and cold. `agent_idle_cpu_pct`: processor time of the agent with 64 ranks that take ten steps a
-second. Prints JSON lines; progress goes to stderr.
+the same script, taking turns. `ttr_process_2gib_ms`: the same with 2 GiB of embedding tables on
+each rank, killed behind a save; ours saves by hw.checkpointer, the peer by torch.save.
+`torchrun_default_recovered`: how many of its recoveries torchrun makes within a minute without
+TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which the peer above is given. `tts_import_ms`: a rank's
+process from its start to the first line behind the script's imports, warm and cold.
+`agent_idle_cpu_pct`: processor time of the agent with 64 ranks that take ten steps a second. Prints
+JSON lines; progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class Recovery:
         time.sleep(4.0)  # the fork server has learnt, torchrun has settled
         if self.large:
             # Nobody is to repeat steps that were not saved: that is another question.
-            self._wait(lambda count=len(rows_of(saved)): len(rows_of(saved)) > count)
+            count = len(rows_of(saved))
+            self._wait(lambda: len(rows_of(saved)) > count)
         pid = rows_of(self.folder / "pids-1")[-1][0]
         killed_ns = time.monotonic_ns()
         os.kill(pid, signal.SIGKILL)

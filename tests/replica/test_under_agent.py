@@ -111,6 +111,18 @@ def test_a_notice_saves_the_last_step_on_the_way_down(
     assert whole["steps"]["replayed"] == 0, whole["steps"]
 
 
+@pytest.mark.parametrize(
+    ("staging", "said"),
+    [
+        ("full", r"full, 2 x [\d.e-]+ GiB of memory for each rank"),
+        ("stream", "stream, no replica in memory"),
+    ],
+)
+def test_the_report_says_how_it_is_saved(machine: Machine, staging: str, said: str) -> None:
+    machine.headway("run", "--job", "j", SCRIPTS / "train_tables.py", STAGING=staging, STEPS=2)
+    assert re.fullmatch(said, report(machine, "j")["attrs"]["checkpoints"])
+
+
 def test_a_job_that_does_not_save_costs_no_holder(machine: Machine) -> None:
     running = Running(machine, "--", "sleep", "1")
     running.process.wait(timeout=30)

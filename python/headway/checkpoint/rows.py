@@ -1,8 +1,9 @@
 """Which rows of embedding tables have changed since they were saved.
 
-Optimizers say it: just before a step, a sparse gradient names the rows that the step will change; of
-a dense one they are those that are not all zero. Where that is not so (another kind of optimizer, a tensor that somebody changed by hand) a table
-counts as changed in all its rows, which is slow and never wrong."""
+Optimizers say it: just before a step, a sparse gradient names the rows that the step will change;
+of a dense one they are those that are not all zero. Where that is not so (another kind of
+optimizer, a tensor that somebody changed by hand) a table counts as changed in all its rows, which
+is slow and never wrong."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 
 from headway import _replica
+from headway._recorder import core
 from headway.checkpoint.agree import Group
 from headway.checkpoint.errors import CheckpointError
 from headway.checkpoint.rows import RowTracker
@@ -98,12 +99,23 @@ class Staging:
             self.mode = self._choose(tensors)
         if self.mode != "rows":
             self.close()
+        if self._place.rank == 0:
+            core.attr("checkpoints", self._cost(tensors))
         if self.mode == "stream":
             return
         images = IMAGES_ROWS if self.mode == "rows" else self._images
         self._places = self._trainer.plan(pieces, images)
         if self._rows is not None:
             self._trainer.plan_rows(self._rows.pieces(tensors), True)  # memory is asked for
+
+    def _cost(self, tensors: list[Placed]) -> str:
+        """For the report: how it is saved, and the memory that this takes."""
+        gib = sum(one.local.numel() * one.local.element_size() for one in tensors) / (1 << 30)
+        if self.mode == "stream":
+            return "stream, no replica in memory"
+        images = "1 x" if self.mode == "rows" else f"{self._images} x"
+        rows = ", and rows on their way" if self.mode == "rows" else ""
+        return f"{self.mode}, {images} {gib:.3g} GiB of memory for each rank{rows}"
 
     def _choose(self, tensors: list[Placed]) -> str:
         """By what the state is made of, and by the memory that there is for it."""

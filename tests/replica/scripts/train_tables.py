@@ -1,9 +1,10 @@
 """A training of embedding tables that can be killed at any step and must end as if it had not been.
 
 FOLDER of checkpoints, STEPS, KILL: the step after which the last rank kills itself (once),
-OPTIMIZER of the tables, DENSE: their gradients are, STAGING, STAGE_ONLY: of so many saves one goes to the disk, BY_HAND: the
-step before which a whole table is changed past the optimizer, SWITCH: "5:full 8:rows" after which
-steps it saves in another way. Prints what the end of every run has to equal.
+OPTIMIZER of the tables, DENSE: their gradients are, STAGING, STAGE_ONLY: of so many saves one goes
+to the disk, BY_HAND: the step before which a whole table is changed past the optimizer, SWITCH:
+"5:full 8:rows" after which steps it saves in another way. Prints what the end of every run has to
+equal.
 """
 
 import hashlib
