@@ -54,6 +54,7 @@ struct SlotFacts {
   std::uint64_t since = 0;
   // The sequence of the last one before it that was to get to the disk; 0: none.
   std::uint64_t saved = 0;
+  std::uint64_t run = 0;  // of the attempt, drawn by lot: no other one has it, whoever counts anew
   Range own;
   Range rest;
   std::uint32_t rank = 0;
