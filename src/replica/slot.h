@@ -1,5 +1,5 @@
 // A slot: shared memory for the state of one rank after one step, in a file of its own
-// (docs/formats/slot.md). The trainer fills it, the holder writes it to disk, the trainer's
+// (docs/formats/replica.md). The trainer fills it, the holder writes it to disk, the trainer's
 // successor reads it or makes it its own memory. Any of them may be killed at any moment; what
 // counts is the state word:
 //
