@@ -176,7 +176,7 @@ void add_trainer(nb::module_& module) {
       .def(
           "__init__",
           [](PyTrainer* self, const std::string& folder, const std::string& checkpoints,
-             const std::string& job, std::uint64_t attempt, std::uint32_t rank,
+             const std::string& job, std::uint64_t attempt, std::uint64_t run, std::uint32_t rank,
              std::uint32_t world_size, std::uint32_t local_world_size,
              const std::vector<std::string>& command, unsigned threads, std::uint32_t keep_last,
              double keep_every_s, const std::string& upload, std::uint32_t keep_uploaded,
@@ -188,6 +188,7 @@ void add_trainer(nb::module_& module) {
             hello.folder = checkpoints;
             hello.job = job;
             hello.attempt = attempt;
+            hello.run = run;
             hello.rank = rank;
             hello.world_size = world_size;
             hello.local_world_size = local_world_size;
@@ -203,9 +204,10 @@ void add_trainer(nb::module_& module) {
                                  reinterpret_cast<RecordCheckpoint>(function));
           },
           nb::kw_only(), nb::arg("folder"), nb::arg("checkpoints"), nb::arg("job"),
-          nb::arg("attempt"), nb::arg("rank"), nb::arg("world_size"), nb::arg("local_world_size"),
-          nb::arg("command"), nb::arg("threads"), nb::arg("keep_last"), nb::arg("keep_every_s"),
-          nb::arg("upload"), nb::arg("keep_uploaded"), nb::arg("record").none())
+          nb::arg("attempt"), nb::arg("run"), nb::arg("rank"), nb::arg("world_size"),
+          nb::arg("local_world_size"), nb::arg("command"), nb::arg("threads"), nb::arg("keep_last"),
+          nb::arg("keep_every_s"), nb::arg("upload"), nb::arg("keep_uploaded"),
+          nb::arg("record").none())
       .def("plan", &PyTrainer::plan, nb::arg("pieces"), nb::arg("slots"))
       .def(
           "wait_for_slot",

@@ -179,35 +179,65 @@ Result<std::optional<CheckpointFolder::Good>> CheckpointFolder::newest_good(
   return std::optional<Good>();
 }
 
-Draft::Draft(CheckpointFolder& folder, Manifest facts, std::uint64_t sequence)
-    : folder_(folder), manifest_(std::move(facts)), name_{manifest_.step, sequence} {
-  path_ = fmt::format("{}/{}{}", folder_.path_, kDraftPrefix, name_.text());
+namespace {
+
+// Removes the waste of those that died; the highest number of a commit that there is.
+Result<std::uint64_t> clear_waste(FileSystem& files, const std::string& folder,
+                                  const std::function<bool(std::string_view)>& is_waste_parts) {
+  auto entries = files.list(folder);
+  if (!entries.ok()) return entries.status();
+  std::uint64_t sequence = 0;
+  for (const FolderEntry& entry : *entries) {
+    const std::string_view text = entry.name;
+    const std::string path = folder + "/" + entry.name;
+    const auto name = CheckpointName::parse(text);
+    if (name) sequence = std::max(sequence, name->sequence);
+    if (!entry.is_folder) continue;
+    const bool waste = name ? !has_manifest(files, path)
+                            : text.starts_with(kDraftPrefix) ||
+                                  (text.starts_with(parts_prefix) && is_waste_parts(text));
+    if (!waste) continue;
+    if (Status status = remove_folder_of_files(files, path); !status.ok()) return status;
+  }
+  return sequence;
+}
+
+}  // namespace
+
+Draft::Draft(CheckpointFolder& folder, Manifest facts, std::uint64_t sequence, std::string path)
+    : folder_(folder),
+      manifest_(std::move(facts)),
+      name_{manifest_.step, sequence},
+      path_(std::move(path)) {
+  manifest_.files.clear();
 }
 
 Result<std::unique_ptr<Draft>> Draft::begin(CheckpointFolder& folder, Manifest facts) {
   FileSystem& files = folder.files_;
   if (Status status = make_folders(files, folder.path_); !status.ok()) return status;
-  auto entries = files.list(folder.path_);
-  if (!entries.ok()) return entries.status();
-  std::uint64_t sequence = 0;
-  for (const FolderEntry& entry : *entries) {
-    std::string_view text = entry.name;
-    const std::string path = folder.path_ + "/" + entry.name;
-    const auto name = CheckpointName::parse(text);
-    if (name) sequence = std::max(sequence, name->sequence);
-    const bool waste =
-        entry.is_folder && (name ? !has_manifest(files, path) : text.starts_with(kDraftPrefix));
-    if (!waste) continue;
-    if (Status status = remove_folder_of_files(files, path); !status.ok()) return status;
-  }
-  facts.files.clear();
-  std::unique_ptr<Draft> draft(new Draft(folder, std::move(facts), sequence + 1));
+  const auto sequence = clear_waste(files, folder.path_, [](std::string_view) { return true; });
+  if (!sequence.ok()) return sequence.status();
+  const CheckpointName name{facts.step, sequence.value() + 1};
+  std::string path = fmt::format("{}/{}{}", folder.path_, kDraftPrefix, name.text());
+  std::unique_ptr<Draft> draft(new Draft(folder, std::move(facts), name.sequence, std::move(path)));
   if (Status status = files.make_folder(draft->path_); !status.ok()) return status;
   return draft;
 }
 
+Result<std::unique_ptr<Draft>> Draft::over(CheckpointFolder& folder, Manifest facts,
+                                           const std::string& name,
+                                           const std::function<bool(std::string_view)>& is_waste) {
+  const auto sequence = clear_waste(folder.files_, folder.path_, is_waste);
+  if (!sequence.ok()) return sequence.status();
+  std::unique_ptr<Draft> draft(
+      new Draft(folder, std::move(facts), sequence.value() + 1, folder.path_ + "/" + name));
+  draft->stays_ = true;
+  return draft;
+}
+
 Draft::~Draft() {
-  if (!gone_) (void)remove_folder_of_files(folder_.files_, path_);  // the next draft would, too
+  // The next draft would, too.
+  if (!gone_ && !stays_) (void)remove_folder_of_files(folder_.files_, path_);
 }
 
 Result<std::unique_ptr<DraftFile>> Draft::add(const std::string& name, std::uint32_t rank,

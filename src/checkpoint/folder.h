@@ -15,10 +15,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_system.h"
@@ -28,6 +30,7 @@
 namespace headway::checkpoint {
 
 inline constexpr std::uint64_t default_chunk_bytes = 4 << 20;
+inline constexpr std::string_view parts_prefix = ".parts-";  // of what several machines write
 
 // By its folder's name.
 struct CheckpointName {
@@ -92,6 +95,11 @@ class Draft {
  public:
   // Removes the waste of those that died before us.
   static base::Result<std::unique_ptr<Draft>> begin(CheckpointFolder& folder, Manifest facts);
+  // In a folder beside the checkpoints that is there, with files of others (together.h), which
+  // stay if it is not committed. `is_waste`: of the folders of such, by their names, those that go.
+  static base::Result<std::unique_ptr<Draft>> over(
+      CheckpointFolder& folder, Manifest facts, const std::string& name,
+      const std::function<bool(std::string_view)>& is_waste);
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
   ~Draft();
@@ -107,14 +115,15 @@ class Draft {
   base::Result<CheckpointName> commit();
 
  private:
-  Draft(CheckpointFolder& folder, Manifest facts, std::uint64_t sequence);
+  Draft(CheckpointFolder& folder, Manifest facts, std::uint64_t sequence, std::string path);
 
   CheckpointFolder& folder_;
   Manifest manifest_;
   CheckpointName name_;
   std::string path_;
   std::vector<std::unique_ptr<ManifestFile>> entries_;  // whose addresses the files keep
-  bool gone_ = false;                                   // renamed: no longer ours to remove
+  bool gone_ = false;                                   // renamed: there is no draft any more
+  bool stays_ = false;                                  // not ours to remove
 };
 
 // Takes the checkpoint away: its manifest first, so that half of it is never taken for one.

@@ -40,10 +40,11 @@ std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t rank
   return std::nullopt;
 }
 
-std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks) {
-  auto choices = whole_ones(held, ranks);
-  if (choices.empty()) return std::nullopt;
-  return std::move(choices.rbegin()->second);
+std::vector<Choice> whole_steps(const HeldByRank& held, std::uint32_t ranks) {
+  std::vector<Choice> steps;
+  for (auto& [key, choice] : whole_ones(held, ranks)) steps.push_back(choice);
+  std::reverse(steps.begin(), steps.end());
+  return steps;
 }
 
 std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,

@@ -36,8 +36,8 @@ struct Choice {
 // The oldest that all of `ranks` ranks have, and that is pinned: by all, or by those that a holder
 // had not come to when it died.
 [[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks);
-// The newest that they all have, pinned or not.
-[[nodiscard]] std::optional<Choice> newest_whole(const HeldByRank& held, std::uint32_t ranks);
+// Those that they all have, pinned or not, the newest first.
+[[nodiscard]] std::vector<Choice> whole_steps(const HeldByRank& held, std::uint32_t ranks);
 
 // The oldest rows that all have, and whose images are there; pinned images have to wait, unless the
 // question is only whether there are such rows.

@@ -22,15 +22,15 @@ TEST(Choose, OnlyWhatAllRanksHaveCounts) {
                            {1, {held(1, 20, true), held(1, 30, false)}}};
   ASSERT_TRUE(next_to_persist(both, 2));
   EXPECT_EQ(next_to_persist(both, 2)->step, 20U);
-  EXPECT_EQ(newest_whole(both, 2)->step, 20U);
+  EXPECT_EQ(whole_steps(both, 2).front().step, 20U);
   EXPECT_FALSE(next_to_persist(both, 3)) << "a third rank has said nothing";
-  EXPECT_FALSE(newest_whole({}, 1));
+  EXPECT_TRUE(whole_steps({}, 1).empty());
 }
 
 TEST(Choose, TheOldestIsWrittenFirstAndTheNewestIsGoneOnFrom) {
   const HeldByRank one = {{0, {held(1, 30, false), held(1, 20, true), held(1, 10, true)}}};
   EXPECT_EQ(next_to_persist(one, 1)->step, 10U);
-  EXPECT_EQ(newest_whole(one, 1)->step, 30U);
+  EXPECT_EQ(whole_steps(one, 1).front().step, 30U);
 }
 
 TEST(Choose, WhatAHolderHadHalfLetGoIsWrittenAgain) {
@@ -43,7 +43,7 @@ TEST(Choose, WhatAHolderHadHalfLetGoIsWrittenAgain) {
 
 TEST(Choose, ALaterAttemptIsNewerWhateverItsStep) {
   const HeldByRank one = {{0, {held(1, 30, false), held(2, 12, false)}}};
-  EXPECT_EQ(newest_whole(one, 1)->step, 12U);
+  EXPECT_EQ(whole_steps(one, 1).front().step, 12U);
   const HeldByRank mixed = {{0, {held(1, 30, true)}}, {1, {held(2, 30, true)}}};
   EXPECT_FALSE(next_to_persist(mixed, 2)) << "the same step of two attempts is no checkpoint";
 }

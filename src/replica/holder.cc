@@ -13,12 +13,10 @@
 #include <limits>
 
 #include "base/clock.h"
-#include "base/duration.h"
 #include "base/file_system.h"
 #include "replica/abandoned.h"
 #include "replica/memory_room.h"
 #include "replica/packet_socket.h"
-#include "replica/save_step.h"
 
 namespace headway::replica {
 namespace {
@@ -30,7 +28,6 @@ using base::UniqueFd;
 constexpr std::size_t kStrangersMax = 1024;
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kLookNs = 100 * kMillisecond;  // whether somebody waits for us
-constexpr std::int64_t kUploadWaitMaxS = 24 * 3600;
 
 std::int64_t now_ns() {
   return base::clock_ns(CLOCK_MONOTONIC);
@@ -42,11 +39,6 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 }  // namespace
-
-Result<std::int64_t> upload_wait_of(const char* text) {
-  if (text == nullptr || *text == '\0') return HolderOptions().upload_wait_ns;
-  return base::parse_time_option("HEADWAY_CKPT_UPLOAD_WAIT", text, 0, kUploadWaitMaxS);
-}
 
 Result<std::unique_ptr<Holder>> Holder::open(HolderOptions options) {
   const std::string folder = options.folder;
@@ -117,6 +109,8 @@ Status Holder::run(int stop) {
       if (fds[i].revents != 0 && !serve(fds[i].fd) && !has_clients()) alone_since_ns_ = now_ns();
     }
     if (fds[2].revents != 0) serve_new();
+    serve_parked();
+    nobody_trains_ = stopping_ || !has_clients();
     consider();
     tell_waiting();
     const std::int64_t alone_ns = has_clients() ? 0 : now_ns() - alone_since_ns_;
@@ -144,23 +138,10 @@ Status Holder::run(int stop) {
   return {};
 }
 
-bool Holder::waits_for_upload(std::int64_t now_ns) {
-  if (!uploader_ || uploader_->settled()) return false;
-  if (!upload_until_ns_) {
-    upload_until_ns_ = now_ns + options_.upload_wait_ns;
-    uploader_->hurry();
-  }
-  // One more try is what it gets; what fails then is left to the next holder.
-  const bool wanted = ::access((options_.folder + "/" + kHolderWanted).c_str(), F_OK) == 0;
-  if (!uploader_->failed() && !wanted && now_ns < *upload_until_ns_) return true;
-  options_.note("the newest checkpoint is not in the store yet: the next run goes on with it");
-  return false;
-}
-
 int Holder::wait_ms(std::int64_t now_ns) const {
   std::int64_t until = std::numeric_limits<std::int64_t>::max();
-  if (upload_until_ns_) until = now_ns + kLookNs;
-  if ((stopping_ || has_clients()) && !upload_until_ns_) return -1;
+  if (upload_until_ns_ || !parked_.empty()) until = now_ns + kLookNs;
+  if ((stopping_ || has_clients()) && !upload_until_ns_ && parked_.empty()) return -1;
   for (const std::int64_t after : {options_.orphan_ns, options_.linger_ns}) {
     const std::int64_t at = alone_since_ns_ + after;
     if (after >= 0 && at >= now_ns) until = std::min(until, at);
@@ -206,8 +187,11 @@ bool Holder::serve(int client) {
   const auto stranger = std::find_if(strangers_.begin(), strangers_.end(),
                                      [&](const UniqueFd& fd) { return fd.get() == client; });
   if (stranger != strangers_.end()) {
-    if (received == Received::packet && message.say == Say::hello) on_hello(*stranger, message);
+    UniqueFd known = std::move(*stranger);
     strangers_.erase(stranger);
+    if (received == Received::packet && message.say == Say::hello) {
+      on_hello(std::move(known), message);
+    }
     return true;
   }
   const auto found = std::find_if(ranks_.begin(), ranks_.end(), [&](const auto& entry) {
@@ -224,25 +208,32 @@ bool Holder::serve(int client) {
   return true;
 }
 
-void Holder::on_hello(UniqueFd& client, const Message& message) {
+void Holder::on_hello(UniqueFd client, const Message& message) {
   Status status = lock_folder(message);
-  if (message.world_size != message.local_world_size) {
-    status = Status::invalid(
-        fmt::format("{}: of {} ranks only {} are on this machine; a job on several machines cannot "
-                    "be saved by this version",
-                    message.folder, message.world_size, message.local_world_size));
-  }
   if (!status.ok()) {
-    Message refusal{.say = Say::refused};
-    refusal.text = status.message();
-    (void)send_packet(client.get(), refusal);
-    return;
+    // Of this very job, but on another machine, or of a run that just ends: it will let go.
+    const bool ours = status.message().find(lock_purpose(message.job) + ",") != std::string::npos;
+    if (ours && !stopping_) {
+      return parked_.push_back({std::move(client), message, now_ns() + options_.lock_wait_ns});
+    }
+    return refuse(client, status);
   }
+  admit(std::move(client), message);
+}
+
+void Holder::refuse(const UniqueFd& client, const Status& why) {
+  Message refusal{.say = Say::refused};
+  refusal.text = why.message();
+  (void)send_packet(client.get(), refusal);
+}
+
+void Holder::admit(UniqueFd client, const Message& message) {
   Rank& rank = rank_of(message.rank);
   rank.client = std::move(client);
   rank.hello = message;
   rank.done = false;
   rank.untold = true;
+  newest_attempt_ = std::max(newest_attempt_.load(), message.attempt);
   // It may have been without a holder when this became known.
   if (last_news_ && last_news_->first == message.attempt && rank.client.valid()) {
     (void)send_packet(rank.client.get(), last_news_->second);
@@ -250,80 +241,25 @@ void Holder::on_hello(UniqueFd& client, const Message& message) {
   if (message.rank == 0 && locked_ == message.folder) aim_upload(message);
 }
 
-// The one who commits uploads: of several machines, the one with rank 0.
-void Holder::aim_upload(const Message& hello) {
-  UploadTarget target{hello.upload, hello.folder, hello.keep_uploaded};
-  if (hello.upload.empty()) target = {};
-  if (target == aimed_) return;
-  aimed_ = target;
-  if (!options_.open_archive) {
-    tell_all({.say = Say::not_uploaded, .text = "this holder cannot upload: it has no network"});
-    return;
+void Holder::serve_parked() {
+  std::vector<Parked> waiting;
+  waiting.swap(parked_);
+  for (Parked& each : waiting) {
+    const Status status = lock_folder(each.hello);
+    if (status.ok()) {
+      admit(std::move(each.client), each.hello);
+    } else if (stopping_ || now_ns() > each.until_ns) {
+      refuse(each.client, status);
+    } else {
+      parked_.push_back(std::move(each));
+    }
   }
-  if (!uploader_) {
-    UploaderOptions options;
-    options.open = options_.open_archive;
-    options.uploaded = [this](const checkpoint::CheckpointName& name, const std::string& place,
-                              std::uint32_t skipped) {
-      post([this, name, place, skipped] {
-        if (skipped > 0) {
-          options_.note(fmt::format(
-              "{}: {} before it were not uploaded, a newer one was there first", place, skipped));
-        }
-        tell_all({.say = Say::uploaded, .step = name.step, .skipped = skipped, .text = place});
-      });
-    };
-    options.troubled = [this](const std::string& problem) {
-      post([this, problem] {
-        options_.note("not uploaded, and tried again: " + problem);
-        tell_all({.say = Say::not_uploaded, .text = problem});
-      });
-    };
-    options.rested = [this] { post([] {}); };
-    uploader_ = std::make_unique<Uploader>(std::move(options));
-  }
-  uploader_->aim(target);
 }
 
 void Holder::tell_all(const Message& message) {
   for (const auto& [number, rank] : ranks_) {
     if (rank->client.valid()) (void)send_packet(rank->client.get(), message);
   }
-}
-
-// As long as somebody trains, nobody else saves there or removes anything. Of several machines the
-// one with rank 0 has the lock for all.
-Status Holder::lock_folder(const Message& hello) {
-  const bool ours = hello.rank == 0 || hello.world_size == hello.local_world_size;
-  if (!ours || (folder_lock_ && locked_ == hello.folder)) return {};
-  if (folder_lock_ && has_clients()) {
-    return Status::invalid(fmt::format(
-        "{}: ranks of one job save into different folders, {} and it", hello.folder, locked_));
-  }
-  unlock_folder();
-  if (Status made = base::make_dirs(hello.folder); !made.ok()) return made;
-  auto lock = checkpoint::FolderLock::take(hello.folder, "the job " + hello.job);
-  if (!lock.ok()) return lock.status();
-  folder_lock_ = std::move(*lock);
-  locked_ = hello.folder;
-  return {};
-}
-
-// Somebody may have removed the folder under us: then our lock is on a file that nobody finds, and
-// another job could take the new one.
-Status Holder::keep_lock(const Message& hello) {
-  if (folder_lock_ && folder_lock_->is_at(hello.folder)) return {};
-  unlock_folder();
-  Status status = lock_folder(hello);
-  if (status.ok()) aim_upload(hello);
-  return status;
-}
-
-void Holder::unlock_folder() {
-  aimed_ = {};
-  if (uploader_ && !locked_.empty()) uploader_->aim({});
-  folder_lock_.reset();
-  locked_.clear();
 }
 
 void Holder::on_reserve(Rank& rank, const Message& message) {
@@ -433,132 +369,6 @@ void Holder::tell_slots(Rank& rank) {
     if (message.paths.size() < slots_max) message.paths.push_back(slot->path());
   }
   if (rank.client.valid() && !send_packet(rank.client.get(), message)) rank.client.reset();
-}
-
-// ---- Disk.
-
-HeldByRank Holder::held() const {
-  HeldByRank held;
-  for (const auto& [number, rank] : ranks_) {
-    for (const auto& slot : rank->slots.all()) {
-      if (const auto facts = slot->facts()) {
-        held[number].push_back({slot, slot->state() == SlotState::pinned, *facts});
-      } else if (const auto before = slot->facts_before()) {
-        held[number].push_back({slot, false, *before, true});
-      }
-    }
-  }
-  return held;
-}
-
-std::uint32_t Holder::ranks_here() const {
-  for (const auto& [number, rank] : ranks_) {
-    if (!rank->hello.folder.empty()) return rank->hello.local_world_size;
-  }
-  return 0;
-}
-
-void Holder::consider() {
-  if (writing_ || ranks_here() == 0) return;
-  const HeldByRank now = held();
-  seen_ = now;
-  const auto whole = next_to_persist(now, ranks_here());
-  const auto rows = next_rows(now, ranks_here());
-  // In the order of their steps: the disk must not end with an older one.
-  if (rows && (!whole || is_before(rows->rows, *whole))) return start_rows(*rows);
-  if (whole) return start(*whole);
-  std::uint64_t newest = 0;
-  for (const auto& [number, rank] : ranks_) newest = std::max(newest, rank->hello.attempt);
-  for (const auto& slot : lost_causes(now, ranks_here(), newest)) slot->unpin();
-  drop_lost_rows(now, newest);
-}
-
-void Holder::write_newest() {
-  if (writing_ || ranks_here() == 0) return;
-  const auto choice = newest_whole(held(), ranks_here());
-  if (!choice || tried_ >= std::pair(choice->attempt, choice->step)) return;
-  start(*choice);
-}
-
-void Holder::start(const Choice& choice) {
-  for (const auto& [number, slot] : choice.slots) {
-    if (slot->state() != SlotState::pinned && !slot->try_pin()) return;
-  }
-  writing_ = choice;
-  (void)::futimens(lock_.get(), nullptr);  // in use: memory that is written to does not show it
-  const Message told = told_by(choice);
-  if (Status locked = keep_lock(told); !locked.ok()) {
-    return finished(choice, with_advice(locked, told.folder), 0);
-  }
-  disk_.add([this, choice, order = order_of(told)] {
-    const std::int64_t begin_ns = now_ns();
-    auto written = save_whole(choice.slots, order, [this] { return !give_up_; });
-    const std::int64_t took_ns = now_ns() - begin_ns;
-    Result<std::string> name =
-        written.ok() ? Result<std::string>(written->text()) : Result<std::string>(written.status());
-    post([this, choice, name, took_ns] { finished(choice, name, took_ns); });
-  });
-}
-
-Message Holder::told_by(const Choice& choice) const {
-  for (const auto& [number, slot] : choice.slots) {
-    const Message& hello = ranks_.at(number)->hello;
-    if (!hello.folder.empty()) return hello;
-  }
-  return {};
-}
-
-SaveOrder Holder::order_of(const Message& told) const {
-  SaveOrder order{told.folder, told.job, {told.keep_last, told.keep_every_ns, false}};
-  if (Uploader* const uploader = uploader_.get()) {
-    order.while_reading = [uploader](const auto& work) { uploader->while_reading(work); };
-  }
-  return order;
-}
-
-// On the disk's thread: images of all ranks, and a chain of deltas may begin there.
-Result<checkpoint::CheckpointName> Holder::save_whole(const SlotByRank& images,
-                                                      const SaveOrder& order,
-                                                      const std::function<bool()>& goes_on) {
-  std::vector<std::shared_ptr<Slot>> slots;
-  std::map<std::uint32_t, SlotFacts> facts;
-  for (const auto& [number, slot] : images) {
-    slots.push_back(slot);
-    if (const auto sealed = slot->facts()) facts[number] = *sealed;
-  }
-  auto written = save_step(base::real_file_system(), order, slots, goes_on, options_.note);
-  if (written.ok()) chain_.begin(order.folder, written->text(), facts);
-  return written;
-}
-
-void Holder::finished(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {
-  writing_.reset();
-  // First the word, then the deed: whoever is killed between the two leaves a slot that is pinned,
-  // and the next one writes and says it again.
-  tell_end(choice, name, took_ns);
-  for (const auto& [number, slot] : choice.slots) {
-    Rank& rank = *ranks_[number];
-    if (slot->is_intact()) slot->unpin();
-    rank.slots.drop_unfit({std::min(rank.bytes, slot->capacity()), rank.rows_bytes}, true);
-  }
-}
-
-void Holder::tell_end(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {
-  last_ = name.status();
-  const auto key = std::pair(choice.attempt, choice.step);
-  // A failed one is not tried again before the end: the next save comes first.
-  tried_ = std::max(tried_.value_or(key), key);
-  if (!last_.ok()) options_.note(last_.message());
-  if (last_.ok() && uploader_) uploader_->look();
-  Message message{.say = last_.ok() ? Say::durable : Say::failed};
-  message.step = choice.step;
-  message.nanoseconds = took_ns;
-  message.text = last_.ok() ? name.value() : last_.message();
-  last_news_ = {choice.attempt, message};
-  for (const auto& [number, slot] : choice.slots) {
-    const Rank& rank = *ranks_[number];
-    if (rank.client.valid()) (void)send_packet(rank.client.get(), message);
-  }
 }
 
 }  // namespace headway::replica

@@ -28,6 +28,7 @@
 #include "replica/rank_slots.h"
 #include "replica/row_chain.h"
 #include "replica/save_step.h"
+#include "replica/save_together.h"
 #include "replica/uploader.h"
 #include "replica/worker.h"
 
@@ -52,10 +53,21 @@ struct HolderOptions {
   checkpoint::OpenArchive open_archive;
   // At the end, for the newest to get there; less if somebody waits for us (kHolderWanted).
   std::int64_t upload_wait_ns = 120'000'000'000;
+  // For other machines, where they have a part of the ranks.
+  TogetherLimits together;
+  // For the lock of the checkpoints' folder, where it is this very job that has it: one that rank 0
+  // has left, or a run that ends.
+  std::int64_t lock_wait_ns = 15'000'000'000;
 };
 
 // HEADWAY_CKPT_UPLOAD_WAIT as it says ("30s"), or as above.
 [[nodiscard]] base::Result<std::int64_t> upload_wait_of(const char* text);
+// What the lock of a checkpoints' folder says of who has it.
+[[nodiscard]] std::string lock_purpose(const std::string& job);
+[[nodiscard]] base::Result<std::string> text_of(
+    const base::Result<checkpoint::CheckpointName>& name);
+// Other machines have ranks of it, too.
+[[nodiscard]] bool is_shared(const Choice& choice);
 
 class Holder {
  public:
@@ -87,9 +99,13 @@ class Holder {
   void serve_new();
   // False: it is gone.
   [[nodiscard]] bool serve(int client);
-  void on_hello(base::UniqueFd& client, const Message& message);
+  void on_hello(base::UniqueFd client, const Message& message);
+  static void refuse(const base::UniqueFd& client, const base::Status& why);
+  void admit(base::UniqueFd client, const Message& message);
+  void serve_parked();
   base::Status lock_folder(const Message& hello);
   base::Status keep_lock(const Message& hello);
+  void leave_folder();
   void unlock_folder();
   void on_reserve(Rank& rank, const Message& message);
   void refill(Rank& rank);
@@ -108,8 +124,15 @@ class Holder {
   base::Result<checkpoint::CheckpointName> save_whole(const SlotByRank& images,
                                                       const SaveOrder& order,
                                                       const std::function<bool()>& goes_on);
+  [[nodiscard]] Patience patience_for(std::uint64_t attempt) const;
+  base::Result<checkpoint::CheckpointName> save_shared(const Choice& choice, const SaveOrder& order,
+                                                       bool end);
+  void end_together(const std::vector<Choice>& steps, bool known);
+  base::Result<std::string> save_end(const std::vector<Choice>& steps, bool wait,
+                                     const SaveOrder& order, Choice& choice);
   void aim_upload(const Message& hello);
   void tell_all(const Message& message);
+  [[nodiscard]] bool is_wanted() const;
   // For the last one: true while it should be waited for.
   bool waits_for_upload(std::int64_t now_ns);
   void finished(const Choice& choice, const base::Result<std::string>& name, std::int64_t took_ns);
@@ -141,6 +164,12 @@ class Holder {
   std::vector<std::function<void()>> posts_;
   std::map<std::uint32_t, std::unique_ptr<Rank>> ranks_;
   std::vector<base::UniqueFd> strangers_;  // connected, no hello yet
+  struct Parked {
+    base::UniqueFd client;
+    Message hello;
+    std::int64_t until_ns = 0;
+  };
+  std::vector<Parked> parked_;  // said hello; the folder is not ours yet
   std::optional<checkpoint::FolderLock> folder_lock_;
   std::string locked_;  // the folder
   HeldByRank seen_;     // when it was last looked at
@@ -149,11 +178,14 @@ class Holder {
   std::atomic<bool> applying_ = false;  // rows are on their way into images
   std::atomic<bool> hurry_ = false;     // somebody waits for them
   std::optional<std::pair<std::uint64_t, std::uint64_t>> tried_;  // attempt, step
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> ended_;  // the same, of end_together()
   base::Status last_;                                             // of the last write
   std::optional<std::pair<std::uint64_t, Message>> last_news_;    // attempt, what was said of it
   std::int64_t alone_since_ns_ = 0;
   std::optional<std::int64_t> upload_until_ns_;  // since the end began
   bool stopping_ = false;
+  std::atomic<std::uint64_t> newest_attempt_ = 0;  // that said hello
+  std::atomic<bool> nobody_trains_ = false;        // here
   std::atomic<bool> give_up_ = false;
   std::unique_ptr<Uploader> uploader_;  // from the first hello that asks for it
   UploadTarget aimed_;

@@ -63,6 +63,7 @@ std::string to_packet(const Message& message) {
   put("world_size", message.world_size, usual.world_size);
   put("local_world_size", message.local_world_size, usual.local_world_size);
   put("attempt", message.attempt, usual.attempt);
+  put("run", message.run, usual.run);
   put("job", message.job, usual.job);
   put("folder", message.folder, usual.folder);
   put("keep_last", message.keep_last, usual.keep_last);
@@ -95,6 +96,7 @@ Result<Message> parse_packet(std::string_view packet) {
   fields.number("world_size", message.world_size, ranks_max);
   fields.number("local_world_size", message.local_world_size, ranks_max);
   fields.number("attempt", message.attempt, UINT64_MAX);
+  fields.number("run", message.run, UINT64_MAX);
   fields.text("job", message.job);
   fields.text("folder", message.folder);
   fields.number("keep_last", message.keep_last, UINT32_MAX);

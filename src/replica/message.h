@@ -41,6 +41,7 @@ struct Message {
   std::uint32_t world_size = 1;
   std::uint32_t local_world_size = 1;  // ranks that share this holder
   std::uint64_t attempt = 0;
+  std::uint64_t run = 0;  // of the attempt; 0: all its ranks are here
   std::string job{};
   std::string folder{};         // of checkpoints
   std::uint32_t keep_last = 0;  // of them there; 0: all

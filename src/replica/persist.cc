@@ -17,22 +17,6 @@ using base::Status;
 constexpr std::uint64_t kWriteBytes = 64 << 20;
 static_assert(kWriteBytes % chunk_bytes == 0 && chunk_bytes == checkpoint::default_chunk_bytes);
 
-Status write_shard(checkpoint::Draft& draft, const Slot& slot, const SlotFacts& facts,
-                   const std::function<bool()>& goes_on) {
-  const std::string name = facts.since == 0 ? shard_name(facts.rank) : delta_name(facts.rank);
-  auto file = draft.add(name, facts.rank, {facts.own.bytes(), true});
-  if (!file.ok()) return file.status();
-  for (std::uint64_t at = 0; at < facts.own.end; at += kWriteBytes) {
-    if (!goes_on()) return Status::io("the save was given up");
-    const std::uint64_t bytes = std::min(kWriteBytes, facts.own.end - at);
-    const auto checksums =
-        slot.checksums().subspan(at / chunk_bytes, (bytes + chunk_bytes - 1) / chunk_bytes);
-    Status status = (*file)->write(slot.image().subspan(at, bytes), checksums);
-    if (!status.ok()) return status;
-  }
-  return (*file)->finish();
-}
-
 }  // namespace
 
 std::string shard_name(std::uint32_t rank) {
@@ -43,14 +27,25 @@ std::string delta_name(std::uint32_t rank) {
   return fmt::format("rank-{:05}{}", rank, checkpoint::delta_suffix);
 }
 
-Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
-                                           const std::string& job,
-                                           const std::vector<std::shared_ptr<Slot>>& slots,
-                                           const std::string& base,
-                                           const std::function<bool()>& goes_on) {
+Status write_image(checkpoint::DraftFile& file, const Slot& slot, const SlotFacts& facts,
+                   const std::function<bool()>& goes_on) {
+  for (std::uint64_t at = 0; at < facts.own.end; at += kWriteBytes) {
+    if (!goes_on()) return Status::io("the save was given up");
+    const std::uint64_t bytes = std::min(kWriteBytes, facts.own.end - at);
+    const auto checksums =
+        slot.checksums().subspan(at / chunk_bytes, (bytes + chunk_bytes - 1) / chunk_bytes);
+    Status status = file.write(slot.image().subspan(at, bytes), checksums);
+    if (!status.ok()) return status;
+  }
+  return file.finish();
+}
+
+Result<StepFacts> facts_of(const std::vector<std::shared_ptr<Slot>>& slots, const std::string& job,
+                           const std::string& base) {
   HW_CHECK(!slots.empty());
-  checkpoint::Manifest manifest;
-  std::vector<SlotFacts> all;
+  StepFacts step;
+  checkpoint::Manifest& manifest = step.manifest;
+  std::vector<SlotFacts>& all = step.of_slots;
   for (const auto& slot : slots) {
     const auto facts = slot->facts();
     if (!facts) return Status::corrupt(slot->path() + ": not what was sealed any more");
@@ -67,10 +62,24 @@ Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
   manifest.job = job;
   manifest.base = base;
   manifest.attempt = all[0].attempt;
-  auto draft = checkpoint::Draft::begin(folder, std::move(manifest));
+  return step;
+}
+
+Result<checkpoint::CheckpointName> persist(checkpoint::CheckpointFolder& folder,
+                                           const std::string& job,
+                                           const std::vector<std::shared_ptr<Slot>>& slots,
+                                           const std::string& base,
+                                           const std::function<bool()>& goes_on) {
+  auto step = facts_of(slots, job, base);
+  if (!step.ok()) return step.status();
+  auto draft = checkpoint::Draft::begin(folder, std::move(step->manifest));
   if (!draft.ok()) return draft.status();
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    Status status = write_shard(**draft, *slots[i], all[i], goes_on);
+    const SlotFacts& facts = step->of_slots[i];
+    const std::string name = facts.since == 0 ? shard_name(facts.rank) : delta_name(facts.rank);
+    auto file = (*draft)->add(name, facts.rank, {facts.own.bytes(), true});
+    if (!file.ok()) return file.status();
+    Status status = write_image(**file, *slots[i], facts, goes_on);
     if (!status.ok()) return status;
   }
   return (*draft)->commit();

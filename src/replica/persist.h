@@ -19,6 +19,17 @@ namespace headway::replica {
 [[nodiscard]] std::string shard_name(std::uint32_t rank);
 [[nodiscard]] std::string delta_name(std::uint32_t rank);
 
+// What slots of one step say of it: all but the manifest's files.
+struct StepFacts {
+  checkpoint::Manifest manifest;
+  std::vector<SlotFacts> of_slots;  // in their order
+};
+base::Result<StepFacts> facts_of(const std::vector<std::shared_ptr<Slot>>& slots,
+                                 const std::string& job, const std::string& base);
+// All of a slot's own part, synced. `goes_on` as for persist().
+base::Status write_image(checkpoint::DraftFile& file, const Slot& slot, const SlotFacts& facts,
+                         const std::function<bool()>& goes_on);
+
 // One slot for each rank of the job, all of one step and world size; nobody changes them meanwhile.
 // `base`: not empty where they hold only what changed since the checkpoint of that name.
 // `goes_on` is asked between pieces of writing; false gives it up without a trace.

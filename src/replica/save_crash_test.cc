@@ -14,14 +14,13 @@
 #include "checkpoint/test_checkpoint.h"
 #include "checkpoint/verify.h"
 #include "replica/save_step.h"
-#include "replica/stage.h"
+#include "replica/test_slots.h"
 
 namespace headway::replica {
 namespace {
 
 using base::SimFileSystem;
 using base::Status;
-using checkpoint::DType;
 
 constexpr const char* kFolder = "/jobs/ck";
 constexpr std::uint32_t kRanks = 2;
@@ -30,11 +29,7 @@ constexpr std::size_t kOwnBytes =
 constexpr std::uint64_t kOld = 20, kNew = 30;
 
 std::vector<std::byte> values(std::uint64_t step, std::uint32_t rank) {
-  std::vector<std::byte> out(kOwnBytes);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = static_cast<std::byte>((step * 31 + rank * 7 + i * 13 + i / 256) & 0xFF);
-  }
-  return out;
+  return state_of(step, rank, kOwnBytes);
 }
 
 class SaveCrash : public testing::Test {
@@ -43,27 +38,11 @@ class SaveCrash : public testing::Test {
   std::vector<std::shared_ptr<Slot>> slots_of(std::uint64_t step) {
     auto& slots = slots_[step];
     for (auto rank = static_cast<std::uint32_t>(slots.size()); rank < kRanks; ++rank) {
-      auto plan = plan_image({{{fmt::format("w.{}", rank), DType::u8, {kOwnBytes}, {0}}, true},
-                              {{"other's", DType::u8, {100}, {0}}, false}});
-      EXPECT_TRUE(plan.ok()) << plan.status().message();
-      const Stage stage(std::move(*plan));
-      auto slot =
-          Slot::create(fmt::format("{}/{}-{}", dir_.path(), step, rank), stage.plan().bytes);
-      EXPECT_TRUE(slot.ok() && (*slot)->allocate([] { return true; }).ok());
-      EXPECT_TRUE((*slot)->try_begin());
-      const auto own = values(step, rank);
-      const std::vector<std::byte> rest(100);
-      const Source sources[] = {{.at = own.data()}, {.at = rest.data()}};
-      stage.fill(**slot, sources, team_);
       SlotFacts facts;
-      facts.sequence = facts.step = step;
-      facts.time_ns = static_cast<std::int64_t>(step);
-      facts.own = stage.plan().own.range;
-      facts.rest = stage.plan().rest.range;
+      facts.step = step;
       facts.rank = rank;
       facts.world_size = kRanks;
-      (*slot)->seal(facts, true);
-      slots.push_back(*slot);
+      slots.push_back(filled_slot(dir_, facts, kOwnBytes, team_));
     }
     return slots;
   }

@@ -22,7 +22,8 @@ bool is_there(const checkpoint::CheckpointFolder& folder, const Slot& slot) {
   return facts && names.ok() && !names.value().empty() && names.value().front().step == facts->step;
 }
 
-// True if something went.
+}  // namespace
+
 bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note) {
   if (order.keep.last == 0) return false;
   bool went = false;
@@ -38,8 +39,6 @@ bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note)
   });
   return went;
 }
-
-}  // namespace
 
 Status with_advice(const Status& status, const std::string& folder) {
   const bool named = status.message().find(folder) != std::string::npos;

@@ -26,7 +26,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-constexpr char kMagic[8] = {'H', 'W', 'S', 'L', 'O', 'T', '0', '2'};
+constexpr char kMagic[8] = {'H', 'W', 'S', 'L', 'O', 'T', '0', '3'};
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kAllocateStep = 64 << 20;
 constexpr std::size_t kPopulateStep = 2 << 20;

@@ -1,5 +1,5 @@
 // A slot: shared memory for the state of one rank after one step, in a file of its own
-// (docs/formats/slot.md). The trainer fills it, the holder writes it to disk, the trainer's
+// (docs/formats/replica.md). The trainer fills it, the holder writes it to disk, the trainer's
 // successor reads it or makes it its own memory. Any of them may be killed at any moment; what
 // counts is the state word:
 //
@@ -54,6 +54,7 @@ struct SlotFacts {
   std::uint64_t since = 0;
   // The sequence of the last one before it that was to get to the disk; 0: none.
   std::uint64_t saved = 0;
+  std::uint64_t run = 0;  // of the attempt, drawn by lot: no other one has it, whoever counts anew
   Range own;
   Range rest;
   std::uint32_t rank = 0;

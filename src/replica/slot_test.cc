@@ -110,7 +110,7 @@ TEST_F(SlotTest, WhatSomebodyCutOrRemovedIsKnown) {
 }
 
 TEST_F(SlotTest, OtherFilesAreRefused) {
-  EXPECT_FALSE(Slot::open(dir_.write("short", "HWSLOT02")).ok());
+  EXPECT_FALSE(Slot::open(dir_.write("short", "HWSLOT03")).ok());
   EXPECT_FALSE(Slot::open(dir_.write("other", std::string(100'000, 'x'))).ok());
   const auto slot = make(10'000);
   EXPECT_FALSE(Slot::create(slot->path(), 10'000).ok()) << "it is there already";

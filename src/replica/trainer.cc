@@ -106,6 +106,7 @@ void Trainer::seal(const std::shared_ptr<Slot>& slot, const Step& step, const Im
   facts.data = step.data;
   facts.time_ns = step.time_ns;
   facts.attempt = hello_.attempt;
+  facts.run = hello_.run;
   facts.layout_hash = plan.layout_hash;
   facts.since = since;
   facts.saved = saved_;

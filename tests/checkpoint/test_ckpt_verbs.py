@@ -364,6 +364,30 @@ def test_prune(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson)
     )
 
 
+def test_what_machines_are_writing_is_no_checkpoint(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    """Not even when its manifest is there and only the name is missing."""
+    folder = tmp_path / "ck"
+    small = {"model.bias": tensors["model.bias"]}
+    for i in (1, 2):
+        writer.write(folder, i, Facts(step=i), writer.rows(small, 1))
+    parts = folder / ".parts-1-3-00000000000000ff"
+    parts.mkdir()
+    for path in (folder / "step-00000002-000002").iterdir():
+        (parts / path.name).write_bytes(path.read_bytes())
+    (parts / "part-00001.json").write_bytes((parts / "MANIFEST.json").read_bytes())
+    before = sorted(path.name for path in parts.iterdir())
+    names = [each["name"] for each in ckpt_json("ls", folder)["checkpoints"]]
+    assert names == ["step-00000002-000002", "step-00000001-000001"]
+    (parts / "MANIFEST.json").write_text("damaged")
+    ckpt("verify", folder)
+    assert ckpt_json("show", folder)["step"] == 2
+    removed = ckpt_json("prune", folder, "--last", 1)["removed"]
+    assert [each["name"] for each in removed] == ["step-00000001-000001"]
+    assert sorted(path.name for path in parts.iterdir()) == before, "it is somebody's"
+
+
 def test_help_and_near_misses(ckpt: Ckpt) -> None:
     assert "restore-to" in ckpt("--help").stdout
     for verb in ("ls", "show", "verify", "diff", "anchor", "prune", "copy", "restore-to"):

@@ -26,7 +26,7 @@ from marked_processes import proc_file, processes_with
 
 ROOT = Path(__file__).parents[2]
 BINARY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build" / "headway")).absolute()
-WAIT_MAX_S = 60.0
+WAIT_MAX_S = 300.0
 PORT = 29400
 
 for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):

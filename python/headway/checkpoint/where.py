@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import shutil
 import sys
 import time
@@ -26,6 +27,7 @@ class Place(NamedTuple):
     rank: int
     world_size: int
     local_world_size: int
+    run: int = 0  # of the attempt, where it is on several machines: drawn by lot
 
 
 def _number(key: str, default: int) -> int:
@@ -52,7 +54,10 @@ def find_place(checkpoints: str) -> Place:
     job = os.environ.get("HEADWAY_JOB") or os.path.basename(checkpoints.rstrip("/")) or "job"
     if (given := os.environ.get("HEADWAY_REPLICA")) is not None:
         attempt = _number("HEADWAY_ATTEMPT", 1)
-        return Place(given, [], job, attempt, rank, ranks, local_ranks)
+        # Attempts are counted in a folder that somebody may remove. What machines write together
+        # must not be mixed with what is left of another first attempt.
+        run = agree.broadcast(secrets.randbits(63)) if local_ranks < ranks else 0
+        return Place(given, [], job, attempt, rank, ranks, local_ranks, run)
     # Without an agent: whoever saves into this folder goes on from its replica.
     digest = hashlib.blake2b(os.path.realpath(checkpoints).encode(), digest_size=8).hexdigest()
     root = os.environ.get("HEADWAY_REPLICA_DIR") or f"{SHARED_MEMORY}/headway-{os.getuid()}"
@@ -83,6 +88,7 @@ def make_trainer(
         checkpoints=os.path.abspath(checkpoints),
         job=place.job,
         attempt=place.attempt,
+        run=place.run,
         rank=place.rank,
         world_size=place.world_size,
         local_world_size=place.local_world_size,

@@ -1,6 +1,7 @@
 """A training that can be killed at any step and must end as if it had not been.
 
-FOLDER of checkpoints, STEPS to train, EVERY steps a save (0: it is tuned), KILL: the step after
+FOLDER of checkpoints, STEPS to train, EVERY steps a save (0: it is tuned), STAGE: steps between
+copies into memory, KILL: the step after
 which one rank kills itself (once: a file remembers), PAUSE: steps after which it waits for a
 file, KEEP: how many checkpoints, SLOW: seconds that a step takes longer, WIDTH of the model, WAIT:
 every save is waited for. Prints what the end of every run has to equal.
@@ -61,6 +62,7 @@ def main() -> None:
         values=values,
         keep_last=int(os.environ.get("KEEP", "3")),
         staging=os.environ.get("STAGING", "auto"),
+        stage_steps=int(os.environ["STAGE"]) if "STAGE" in os.environ else None,
         **({"max_seconds": 0.2, "min_seconds": 0.05} if EVERY == 0 else {"every_steps": EVERY}),
     )
     start = keeper.restore() or 0
