@@ -1,145 +1,250 @@
-"""./dev demo: trains a small recommendation model on two ranks, kills one of them with SIGKILL in
-the middle, lets `headway run` restart it, and shows where the time went.
+"""./dev demo: the same small recommendation model trained twice under the same faults, by torchrun
+with torch.save and by Headway with hw.checkpointer, and where the time of both went.
 
-Nothing is staged: the kill comes from outside, and the report is read from the journals that the
-processes left behind. Everything happens in build/demo, which is made anew each time.
+Nothing is staged: ranks are killed from outside, the numbers are read from the journals that the
+processes left behind, and the table is `headway report --against`. A third run, which nobody
+disturbs, goes first: it says what the weights have to be in the end, and fills the compiler's cache
+for all. Everything happens in build/demo, which is made anew each time.
 """
 
+from __future__ import annotations
+
 import argparse
+import difflib
+import json
 import os
+import re
+import shlex
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from demo_faults import Fault, Watch
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("HEADWAY_BUILD", ROOT / "build"))
 HEADWAY = BUILD / "headway"
 FOLDER = BUILD / "demo"
-JOB = "demo"
-VICTIM = 1
-FIRST_ATTEMPT = 1
-DEADLINE_S = 900  # about one minute on two idle cores; a busy machine gets its time
-PROGRESS_S = 10
-# docs/formats/journal.md
-HEADER_BYTES = 4096
-PID_OFFSET = 44
-RECORD = struct.Struct("<QqqHHI")
-STEP_END = 5
+JOBS = FOLDER / "jobs"
+CACHE = BUILD / "demo-compile-cache"  # stays from demo to demo
+EXAMPLE = ROOT / "examples/dlrm"
+RANKS = 2
+RESTARTS = 3
+DEADLINE_S = 600  # for each run; some 30 s on two idle cores
+PROGRESS_S = 3.0
+POLL_S = 0.004  # far less than a step
+
+
+class DemoError(Exception):
+    """One line for a person."""
+
+
+@dataclass
+class Run:
+    job: str
+    what: str
+    script: str
+    torchrun: bool = False
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def checkpoint(self) -> Path:
+        return FOLDER / f"{self.job}-checkpoint"
+
+    @property
+    def log(self) -> Path:
+        return FOLDER / f"{self.job}.log"
+
+    def command(self, args: argparse.Namespace) -> list[str]:
+        script = [here(EXAMPLE / self.script), "--steps", str(args.steps)]
+        script += ["--save-every", str(args.save_every), "--checkpoint", here(self.checkpoint)]
+        script += ["--no-compile"] if args.no_compile else []
+        run = [here(HEADWAY), "run", "--job", self.job]
+        if not self.torchrun:
+            return [*run, "--nproc", str(RANKS), "--max-restarts", str(RESTARTS), *script]
+        # That is torchrun. The script of this name may start with another interpreter's path, and
+        # then nothing is found in the compiler's cache.
+        torchrun = [here(Path(sys.executable)), "-m", "torch.distributed.run", "--standalone"]
+        torchrun += ["--nproc-per-node", str(RANKS), "--max-restarts", str(RESTARTS)]
+        return [*run, "--", *torchrun, *script]
+
+
+def here(path: Path) -> str:
+    """As a person in the repository's folder would type it."""
+    return os.path.relpath(path, ROOT) if path.is_relative_to(ROOT) else str(path)
+
+
+def environment() -> dict[str, str]:
+    return dict(
+        os.environ,
+        HEADWAY_DIR=str(JOBS),
+        VIRTUAL_ENV=sys.prefix,  # whose torch the jobs use
+        TORCHINDUCTOR_CACHE_DIR=str(CACHE),
+        # Without it torchrun's restarts fail with gloo (docs/run.md). Headway does not need it.
+        TORCH_DISABLE_SHARE_RDZV_TCP_STORE="1",
+    )
 
 
 def say(text: str) -> None:
     print(f"\n== {text}", flush=True)
 
 
-def journal(rank: int) -> Path:
-    return FOLDER / "jobs" / JOB / str(FIRST_ATTEMPT) / f"rank-{rank:05d}.hwj"
+def painted(text: str, code: int) -> str:
+    colored = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    return f"\x1b[{code}m{text}\x1b[0m" if colored else text
 
 
-def steps_trained(path: Path) -> int:
-    """How many steps a journal holds, read while its rank is writing it."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return 0
-    body = content[HEADER_BYTES:]
-    body = body[: len(body) - len(body) % RECORD.size]
-    return sum(commit & 0xFF == STEP_END for *_, commit in RECORD.iter_unpack(body))
+def show_difference(first: Path, second: Path) -> None:
+    """The code of two scripts, what they say of themselves left out."""
+
+    def code(path: Path) -> list[str]:
+        return path.read_text().split('"""\n', 2)[1].splitlines()
+
+    for line in list(difflib.unified_diff(code(first), code(second), n=0, lineterm=""))[2:]:
+        if not line.startswith("@@") and line[1:].strip():
+            print("   " + painted(line, 32 if line[0] == "+" else 31))
 
 
-def rank_pid(path: Path) -> int:
-    (pid,) = struct.unpack_from("<I", path.read_bytes(), PID_OFFSET)
-    return pid
+def follow(process: subprocess.Popen[bytes], run: Run, steps: int) -> None:
+    """To its end, with its faults on the way and a word every few seconds."""
+    watch = Watch(JOBS / run.job, RANKS, run.faults)
+    begin = last_word = time.monotonic()
+
+    def word(text: str) -> None:
+        nonlocal last_word
+        last_word = time.monotonic()
+        print(f"   {last_word - begin:5.1f} s  {text}", flush=True)
+
+    while process.poll() is None:
+        time.sleep(POLL_S)
+        if (fault := watch.look()) is not None:
+            word(painted(str(fault), 31))
+        if time.monotonic() > last_word + PROGRESS_S:
+            doing = f"step {watch.step} of {steps}" if watch.step else "getting ready"
+            word(f"attempt {max(1, watch.attempt)}: {doing}")
+        if time.monotonic() > begin + DEADLINE_S:
+            raise DemoError(f"{run.job}: it did not end within {DEADLINE_S} s")
+    if process.returncode != 0:
+        raise DemoError(f"{run.job}: it ended with code {process.returncode}")
+    if watch.due:
+        raise DemoError(f"{run.job}: it was over before the {watch.due[0]}")
+    word("finished")
 
 
-def start(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
-    environment = dict(os.environ, HEADWAY_DIR=str(FOLDER / "jobs"))
-    options = ["--nproc", "2", "--max-restarts", "2", "--job", JOB]
-    program = os.path.relpath(HEADWAY, ROOT)
-    command = [program, "run", *options, "examples/dlrm/train.py", *arguments]
-    print(f"   {' '.join(command)}")
-    with log.open("wb") as out:
-        return subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=out, stderr=subprocess.STDOUT
+def train(run: Run, args: argparse.Namespace) -> str:
+    """The digest of its weights in the end."""
+    say(run.what)
+    print(f"   {shlex.join(run.command(args))}", flush=True)
+    with run.log.open("wb") as out:
+        process = subprocess.Popen(
+            run.command(args),
+            cwd=ROOT,
+            env=environment(),
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
         )
-
-
-def fail(message: str, log: Path) -> int:
-    print(log.read_text(errors="replace")[-4000:], file=sys.stderr)
-    print(f"demo: {message}; the whole output is in {os.path.relpath(log)}", file=sys.stderr)
-    return 1
-
-
-def kill_after(run: subprocess.Popen[bytes], steps: int, deadline: float) -> str:
-    """Waits for the victim to have trained `steps` steps, then kills it. Empty when it did."""
-    path = journal(VICTIM)
-    next_word = time.monotonic() + PROGRESS_S
-    while (seen := steps_trained(path)) < steps:
-        if time.monotonic() > next_word:
-            next_word += PROGRESS_S
-            print(f"   {seen} steps trained" if seen else "   starting, compiling", flush=True)
-        if run.poll() is not None:
-            return f"the run ended by itself with code {run.returncode} after {seen} steps"
-        if time.monotonic() > deadline:
-            return f"only {seen} steps were trained in {DEADLINE_S} s"
-        time.sleep(0.05)
-    pid = rank_pid(path)
-    say(f"rank {VICTIM} has trained {seen} steps: kill -9 {pid}")
-    os.kill(pid, signal.SIGKILL)
-    return ""
-
-
-def train(args: argparse.Namespace, log: Path) -> str:
-    """Runs the job to its end with one kill on the way. Empty when all went as meant."""
-    deadline = time.monotonic() + DEADLINE_S
-    trainer = ["--steps", str(args.steps), "--save-every", str(args.save_every)]
-    run = start([*trainer, "--checkpoint", os.path.relpath(FOLDER / "dlrm.pt", ROOT)], log)
     try:
-        if problem := kill_after(run, args.kill_after, deadline):
-            return problem
-        print("   headway sees the death, stops the other rank and starts both again")
-        run.wait(timeout=max(1.0, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return f"the run did not end within {DEADLINE_S} s"
+        follow(process, run, args.steps)
+    except DemoError as error:
+        tail = "".join(f"   | {line}\n" for line in log_lines(run)[-15:])
+        raise DemoError(f"{error}; its output, all of it in {here(run.log)}:\n{tail}") from None
     finally:
-        if run.poll() is None:
-            run.terminate()
-            run.wait()
-    return f"the run ended with code {run.returncode}" if run.returncode != 0 else ""
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+    digests = re.findall(r"weights ([0-9a-f]+)", "\n".join(log_lines(run)))
+    if not digests:
+        raise DemoError(f"{run.job}: no digest of the weights in {here(run.log)}")
+    return digests[-1]
+
+
+def log_lines(run: Run) -> list[str]:
+    return run.log.read_text(errors="replace").splitlines()
+
+
+def ask(*command: str | Path, show: bool = False) -> str:
+    done = subprocess.run(
+        [HEADWAY, *command], env=environment(), stdout=None if show else subprocess.PIPE, text=True
+    )
+    if done.returncode != 0:
+        raise DemoError(f"headway {command[0]} ended with code {done.returncode}")
+    return done.stdout or ""
+
+
+def check(ours: Run, theirs: Run, digests: dict[str, str]) -> None:
+    """Were the faults what they were meant to be, and is what was learned the same?"""
+    told = json.loads(ask("report", ours.job, "--against", theirs.job, "--json"))
+    counts = told["numbers"]["interruptions"]
+    for run, side in ((ours, "job"), (theirs, "against")):
+        if counts[side] != len(run.faults):
+            raise DemoError(
+                f"{run.job}: {len(run.faults)} faults, and {counts[side]} interruptions in its "
+                f"record: `{here(HEADWAY)} report {run.job} --dir {here(JOBS)}` tells more"
+            )
+    if len(set(digests.values())) != 1:
+        each = ", ".join(f"{job} {digest}" for job, digest in digests.items())
+        raise DemoError(f"the weights are not the same in the end: {each}")
+    print(f"\n   Final weights: sha256 {next(iter(digests.values()))}… after all three runs,")
+    print("   disturbed or not: no fault changed what was learned, only how long it took.")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./dev demo", description="Train, kill, compare.")
+    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--save-every", type=int, default=100, metavar="STEPS")
+    parser.add_argument("--kill-rank-after", type=int, default=155, metavar="STEP")
+    parser.add_argument("--kill-all-after", type=int, default=275, metavar="STEP")
+    parser.add_argument("--no-compile", action="store_true", help="without torch.compile")
+    args = parser.parse_args()
+    if not 0 < args.kill_rank_after < args.kill_all_after < args.steps:
+        parser.error("a rank is killed first, then all, both before the last step")
+    return args
+
+
+def demo(args: argparse.Namespace) -> None:
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    faults = [Fault(args.kill_rank_after, (1,)), Fault(args.kill_all_after, tuple(range(RANKS)))]
+    calm = Run("undisturbed", "1 of 3: nobody disturbs it", "train.py")
+    theirs = Run("torchrun", "2 of 3: torchrun and torch.save", "train.py", True, faults)
+    ours = Run(
+        "headway", "3 of 3: headway run and hw.checkpointer", "train_headway.py", False, faults
+    )
+
+    say("A recommendation model, two ranks, trained twice under the same faults:")
+    for fault in faults:
+        print(f"   {fault}")
+    print(f"   The whole difference between {here(EXAMPLE / theirs.script)} and {ours.script}:\n")
+    show_difference(EXAMPLE / theirs.script, EXAMPLE / ours.script)
+    digests = {run.job: train(run, args) for run in (calm, theirs, ours)}
+
+    say(f"{here(HEADWAY)} report {ours.job} --against {theirs.job} --dir {here(JOBS)}\n")
+    ask("report", ours.job, "--against", theirs.job, show=True)
+    check(ours, theirs, digests)
+    say("Look further")
+    print(f"   {here(HEADWAY)} report {ours.job} --dir {here(JOBS)}    # one job, and what to do")
+    print(f"   {here(HEADWAY)} ckpt ls {here(ours.checkpoint)}    # its checkpoints on the disk")
+    print(f"   {here(HEADWAY)} run train.py && {here(HEADWAY)} report    # your own script")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="./dev demo", description="Train, kill, report.")
-    parser.add_argument("--steps", type=int, default=400)
-    parser.add_argument("--save-every", type=int, default=100)
-    parser.add_argument("--kill-after", type=int, default=250, metavar="STEPS")
-    args = parser.parse_args()
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
-    log = FOLDER / "run.log"
-
-    say("training a small recommendation model, two ranks, compiled, a checkpoint now and then")
-    if problem := train(args, log):
-        return fail(problem, log)
-
-    say("what became of the time")
-    print(
-        "   ETT% is the share of wall time that trained on new data. Every other nanosecond is\n"
-        "   in one bucket below. After the kill, look for `down` (until the ranks were started\n"
-        "   again) and `replay` (steps since the last checkpoint, trained a second time).\n",
-        flush=True,
-    )
-    environment = dict(os.environ, HEADWAY_DIR=str(FOLDER / "jobs"))
-    report = subprocess.run([HEADWAY, "report", JOB], env=environment)
-    if report.returncode != 0:
-        return fail(f"the report failed with code {report.returncode}", log)
-    say("your own script:  build/headway run train.py && build/headway report")
-    print(f"   the output of the ranks is in {os.path.relpath(log)}")
+    args = arguments()
+    try:
+        demo(args)
+    except DemoError as error:
+        print(f"\ndemo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ndemo: stopped; no process of it is left", file=sys.stderr)
+        return 130
     return 0
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the run that is under way ends too
     sys.exit(main())

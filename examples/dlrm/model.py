@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from itertools import pairwise
 
 import torch
@@ -35,3 +36,11 @@ class Dlrm(nn.Module):
         products = torch.bmm(stacked, stacked.transpose(1, 2))
         interactions = products[:, self.left, self.right]
         return self.top(torch.cat([bottom, interactions], dim=1)).squeeze(-1)
+
+
+def digest(model: nn.Module) -> str:
+    """Of every bit of the weights."""
+    whole = hashlib.sha256()
+    for tensor in model.state_dict().values():
+        whole.update(tensor.numpy().tobytes())
+    return whole.hexdigest()[:16]

@@ -42,10 +42,10 @@ def checkpointer(*args: Any, **kwargs: Any) -> "Checkpointer":
 
 
 def __getattr__(name: str) -> Any:
-    if name == "dcp":  # torch is not imported for those who do not need it
+    if name in ("dcp", "huggingface", "lightning"):  # imported for those who use them
         import importlib
 
-        return importlib.import_module("headway.dcp")
+        return importlib.import_module(f"headway.{name}")
     raise AttributeError(f"module 'headway' has no attribute {name!r}")
 
 

@@ -9,8 +9,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/job_path.h"
+#include "cli/report_against.h"
 #include "cli/report_live.h"
 #include "cli/report_text.h"
 #include "cli/report_view.h"
@@ -18,6 +20,7 @@
 #include "cli/style.h"
 #include "cli/verb.h"
 #include "interchange/job_input.h"
+#include "metrics/comparison.h"
 
 namespace headway::cli {
 namespace {
@@ -30,6 +33,7 @@ struct Options {
   std::string input;
   interchange::LoadOptions load;
   std::optional<std::string> window;
+  std::optional<std::string> against;
   std::string color = "auto";
   std::optional<int> width;
   bool json = false;
@@ -77,6 +81,39 @@ bool print(const std::string& text) {
          std::fflush(stdout) == 0;
 }
 
+struct Seen {
+  View view;
+  TextOptions text;
+};
+
+Result<Seen> look_at(const Input& input, const LoadOptions& load,
+                     const std::optional<WindowText>& window, const Options& options) {
+  auto streams = interchange::load_job(input.name, load);
+  if (!streams.ok()) return streams.status();
+  const std::string folder = folder_of_job(input.path, streams->job);
+  auto view = view_job(*streams, window, now_if_running(*streams, folder));
+  if (!view.ok()) return view.status();
+  find_logs(folder, view->report);
+  TextOptions text;
+  text.style = choose_style(probe_output(STDOUT_FILENO), color_when(options.color), options.width);
+  text.state = view->state;
+  text.found = input.found;
+  text.windowed = view->windowed;
+  text.job_wall_ns = view->job_wall_ns;
+  return Seen{std::move(view.value()), std::move(text)};
+}
+
+Result<std::string> make_comparison(const Seen& job, const Options& options) {
+  LoadOptions load = options.load;
+  load.job.clear();  // says which one the first input means
+  const Input input{*options.against, place_of(*options.against, load.root), ""};
+  auto against = look_at(input, load, std::nullopt, options);
+  if (!against.ok()) return against.status();
+  const metrics::Comparison comparison = metrics::compare(job.view.report, against->view.report);
+  if (options.json) return metrics::to_json(comparison) + "\n";
+  return to_text(comparison, {job.view.report, job.text}, {against->view.report, against->text});
+}
+
 Result<std::string> make_text(const Options& options) {
   std::optional<WindowText> wanted;
   if (options.window) {
@@ -86,22 +123,11 @@ Result<std::string> make_text(const Options& options) {
   }
   auto input = choose_input(options);
   if (!input.ok()) return input.status();
-  auto streams = interchange::load_job(input->name, options.load);
-  if (!streams.ok()) return streams.status();
-
-  const std::string folder = folder_of_job(input->path, streams->job);
-  auto view = view_job(*streams, wanted, now_if_running(*streams, folder));
-  if (!view.ok()) return view.status();
-  find_logs(folder, view->report);
-  if (options.json) return metrics::to_json(view->report) + "\n";
-
-  TextOptions text;
-  text.style = choose_style(probe_output(STDOUT_FILENO), color_when(options.color), options.width);
-  text.state = view->state;
-  text.found = input->found;
-  text.windowed = view->windowed;
-  text.job_wall_ns = view->job_wall_ns;
-  return to_text(view->report, text);
+  auto seen = look_at(*input, options.load, wanted, options);
+  if (!seen.ok()) return seen.status();
+  if (options.against) return make_comparison(*seen, options);
+  if (options.json) return metrics::to_json(seen->view.report) + "\n";
+  return to_text(seen->view.report, seen->text);
 }
 
 int execute(const Options& options) {
@@ -121,10 +147,14 @@ void add_report(CLI::App& app, int& exit_code) {
                    "(default: the most recent job)")
       ->type_name("JOB|PATH");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
-  verb->add_option("--window", options->window,
-                   "Only this part: 0..60, 10m..1h30m, -1h.., "
-                   "2026-11-15T21:40:00Z..2026-11-15T22:00:00Z")
-      ->type_name("A..B");
+  CLI::Option* window = verb->add_option("--window", options->window,
+                                         "Only this part: 0..60, 10m..1h30m, -1h.., "
+                                         "2026-11-15T21:40:00Z..2026-11-15T22:00:00Z")
+                            ->type_name("A..B");
+  verb->add_option("--against", options->against,
+                   "Another job, side by side with this one: what is better, how many times")
+      ->type_name("JOB|PATH")
+      ->excludes(window);
   add_load_options(*verb, options->load);
   verb->add_option("--width", options->width, "Columns (default: the terminal's, else 100)")
       ->check(CLI::Range(width_min, width_max))
@@ -138,10 +168,12 @@ void add_report(CLI::App& app, int& exit_code) {
       "Examples:\n"
       "  headway report\n"
       "  headway report nightly --window -1h..\n"
+      "  headway report tonight --against yesterday\n"
       "  headway report events.jsonl --json");
   verb->callback([options, verb, &exit_code] {
     // An unset variable of a script must not mean "the most recent job".
-    const bool empty = verb->count("input") > 0 && options->input.empty();
+    const bool empty = (verb->count("input") > 0 && options->input.empty()) ||
+                       (options->against && options->against->empty());
     exit_code =
         empty ? fail(Status::invalid("report: the name of the job is empty")) : execute(*options);
   });

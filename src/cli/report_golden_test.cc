@@ -9,9 +9,11 @@
 #include <optional>
 #include <string>
 
+#include "cli/report_against.h"
 #include "cli/report_text.h"
 #include "cli/report_view.h"
 #include "interchange/job_input.h"
+#include "metrics/comparison.h"
 #include "metrics/report.h"
 
 namespace headway::cli {
@@ -113,6 +115,29 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(Report, Golden, testing::ValuesIn(kCases), case_name);
+
+// Two jobs of the same work, and two that are not; in colours, which say who is better.
+TEST(GoldenAgainst, TextAndJson) {
+  struct Pair {
+    const char* job;
+    const char* against;
+    const char* output;
+    Style style;
+  };
+  for (const Pair& p : {Pair{"requeue", "crash_replay", "against", kPlain},
+                        Pair{"requeue", "crash_replay", "against.color", kColor},
+                        Pair{"normal", "crash_loop", "against.unlike", kAscii}}) {
+    const View job = view_of({p.job, ""}), against = view_of({p.against, ""});
+    TextOptions left, right;
+    left.style = right.style = p.style;
+    left.state = job.state;
+    right.state = against.state;
+    const metrics::Comparison found = metrics::compare(job.report, against.report);
+    compare(std::string(p.output) + ".txt",
+            to_text(found, {job.report, left}, {against.report, right}));
+    if (!p.style.color) compare(std::string(p.output) + ".json", metrics::to_json(found) + "\n");
+  }
+}
 
 // Windows that touch sum to the whole: buckets, wall, queued, steps and failures.
 TEST(GoldenWindows, TouchingOnesSumToTheWhole) {

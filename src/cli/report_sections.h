@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cli/page.h"
 #include "cli/report_text.h"
@@ -31,5 +32,10 @@ struct HeadShares {
   std::int64_t ett, idleness, failure;
 };
 [[nodiscard]] HeadShares head_shares(const metrics::Report& r);
+// A bar of `cells` that is divided as they are.
+void add_stack(Line& line, const HeadShares& shares, int cells, const Style& style);
+// "job NAME", how it stands, its wall time and ranks; `word` in place of "job".
+[[nodiscard]] Line title_of(std::string_view word, const Page& page, const metrics::Report& r,
+                            const TextOptions& options);
 
 }  // namespace headway::cli

@@ -63,20 +63,7 @@ std::vector<std::pair<std::string, std::string>> attrs_to_show(const Report& r) 
 void add_title(Page& page, const Report& r, const TextOptions& options) {
   const Style& style = page.style();
   const std::string dot = fmt::format(" {} ", page.dot());
-  const Standing state = standing(options.state);
-  Line line;
-  line.add("job ").add(clean(r.job, style), Ink::strong).add(dot).add(state.text, state.ink);
-  if (!options.windowed) {
-    line.add(dot).add(human_duration(r.wall_ns, style), Ink::strong).add(" wall");
-    if (r.queued_ns > 0) line.add(fmt::format(" + {} queued", human_duration(r.queued_ns, style)));
-    if (r.between_runs_ns >= between_runs_shown_min_ns) {
-      line.add(fmt::format(" + {} between runs", human_duration(r.between_runs_ns, style)));
-    }
-  }
-  const std::uint32_t ranks = std::max(r.coverage.ranks_reporting, r.coverage.ranks_expected);
-  if (ranks > 1) line.add(dot).add(human_count(ranks)).add(" ranks");
-  if (!options.found.empty()) line.add(dot).add(clean(options.found, style), Ink::dim);
-  page.add(line);
+  page.add(title_of("job", page, r, options));
   Line when;
   if (options.windowed) {
     when.add("window ").add(human_interval(r.begin_ns, r.end_ns, style), Ink::strong);
@@ -95,7 +82,6 @@ void add_title(Page& page, const Report& r, const TextOptions& options) {
 
 // The three numbers, and one bar that is divided as they are.
 void add_head(Page& page, const Report& r) {
-  const Style& style = page.style();
   if (r.coverage.ranks_reporting == 0) {  // 0% would read as a measurement
     page.add(Line().add("  ETT ", Ink::strong).add("not measured: no rank left a record"));
     return;
@@ -108,19 +94,10 @@ void add_head(Page& page, const Report& r) {
                .add(human_share(shares.idleness), Ink::wasted)
                .add("   Failure ")
                .add(human_share(shares.failure), Ink::down));
-  const int cells = std::min(style.width - 4, kStackCellsMax);
-  const std::vector<std::int64_t> lengths =
-      share_out({shares.ett, shares.idleness, shares.failure}, cells);
-  const auto cells_of = [&](std::size_t i, std::string_view cell) {
-    std::string out;
-    for (std::int64_t k = 0; k < lengths[i]; ++k) out += cell;
-    return out;
-  };
-  page.add(Line()
-               .add("  ")
-               .add(cells_of(0, style.unicode ? "█" : "#"), Ink::effective)
-               .add(cells_of(1, style.unicode ? "▒" : "="), Ink::wasted)
-               .add(cells_of(2, style.unicode ? "░" : "x"), Ink::down));
+  Line line;
+  line.add("  ");
+  add_stack(line, shares, std::min(page.style().width - 4, kStackCellsMax), page.style());
+  page.add(line);
 }
 
 // What there is to say when there is no wall time to divide.
@@ -160,6 +137,40 @@ HeadShares head_shares(const Report& r) {
   const std::int64_t rest = kWholeShare - out.ett - out.idleness - out.failure;
   (out.idleness > out.failure ? out.idleness : out.failure) += rest;
   return out;
+}
+
+Line title_of(std::string_view word, const Page& page, const Report& r,
+              const TextOptions& options) {
+  const Style& style = page.style();
+  const std::string dot = fmt::format(" {} ", page.dot());
+  const Standing state = standing(options.state);
+  Line line;
+  line.add(word).add(" ").add(clean(r.job, style), Ink::strong);
+  line.add(dot).add(state.text, state.ink);
+  if (!options.windowed) {
+    line.add(dot).add(human_duration(r.wall_ns, style), Ink::strong).add(" wall");
+    if (r.queued_ns > 0) line.add(fmt::format(" + {} queued", human_duration(r.queued_ns, style)));
+    if (r.between_runs_ns >= between_runs_shown_min_ns) {
+      line.add(fmt::format(" + {} between runs", human_duration(r.between_runs_ns, style)));
+    }
+  }
+  const std::uint32_t ranks = std::max(r.coverage.ranks_reporting, r.coverage.ranks_expected);
+  if (ranks > 1) line.add(dot).add(human_count(ranks)).add(" ranks");
+  if (!options.found.empty()) line.add(dot).add(clean(options.found, style), Ink::dim);
+  return line;
+}
+
+void add_stack(Line& line, const HeadShares& shares, int cells, const Style& style) {
+  const std::vector<std::int64_t> lengths =
+      share_out({shares.ett, shares.idleness, shares.failure}, cells);
+  const auto cells_of = [&](std::size_t i, std::string_view cell) {
+    std::string out;
+    for (std::int64_t k = 0; k < lengths[i]; ++k) out += cell;
+    return out;
+  };
+  line.add(cells_of(0, style.unicode ? "█" : "#"), Ink::effective)
+      .add(cells_of(1, style.unicode ? "▒" : "="), Ink::wasted)
+      .add(cells_of(2, style.unicode ? "░" : "x"), Ink::down);
 }
 
 std::string to_text(const Report& r, const TextOptions& options) {

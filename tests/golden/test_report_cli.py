@@ -73,6 +73,26 @@ def test_style_follows_the_environment() -> None:
     )
 
 
+def test_two_jobs_side_by_side(tmp_path: Path) -> None:
+    job, other = (str(GOLDEN / f"{name}.jsonl") for name in ("requeue", "crash_replay"))
+    assert report(job, "--against", other).stdout == golden("against.txt")
+    assert report(job, "--against", other, "--json").stdout == golden("against.json")
+    assert report(job, "--against", other, "--color", "always").stdout == golden(
+        "against.color.txt"
+    )
+    # --job says which one of the first input; the measure is found under the same --dir.
+    both = tmp_path / "both.jsonl"
+    both.write_text(golden("requeue.jsonl") + golden("normal.jsonl"))
+    (tmp_path / "jobs/night").mkdir(parents=True)
+    (tmp_path / "jobs/night/events.jsonl").write_text(golden("crash_replay.jsonl"))
+    arguments = ("--job", "requeue", "--against", "night", "--dir", str(tmp_path / "jobs"))
+    found = json.loads(report(str(both), *arguments, "--json").stdout)
+    assert (found["job"], found["numbers"]) == (
+        "requeue",
+        json.loads(golden("against.json"))["numbers"],
+    )
+
+
 @pytest.mark.parametrize("name", FINISHED)
 def test_touching_windows_sum_to_the_whole(name: str) -> None:
     path = str(GOLDEN / f"{name}.jsonl")
@@ -167,6 +187,9 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
     assert "--color" in complaint(report(path, "--color", "pink"))
     assert "no job other" in complaint(report(path, "--job", "other"))
     complaint(report(path, "--frobnicate"))
+    assert "nowhere.jsonl" in complaint(report(path, "--against", "nowhere.jsonl"))
+    assert "name of the job is empty" in complaint(report(path, "--against", ""))
+    assert "--window" in complaint(report(path, "--against", path, "--window", "1..2"))
     bad = golden("normal.jsonl") + "{]\n"
     assert ":63:" in complaint(report("-", text=bad))
     skipped = report("-", "--skip-bad", text=bad)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 import sys
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -70,6 +70,12 @@ def set_process(state: dict[str, Any]) -> None:
     random.setstate(_to_python(state["python"]))
     if "numpy" in state and (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.set_state(_to_numpy(state["numpy"]))
+
+
+def as_now() -> Callable[..., None]:
+    """What brings the random numbers of this moment back, whenever it is called."""
+    state = of_process()
+    return lambda *_: set_process(state)
 
 
 def _get(generator: Any) -> Any:

@@ -9,7 +9,7 @@ import one_kill
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments, set_seed
 
-import headway.huggingface
+import headway
 
 KEEPER = headway.huggingface.Checkpoints(os.environ["FOLDER"], every_steps=1)
 warnings.filterwarnings("ignore")

@@ -9,7 +9,7 @@ import one_kill
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-import headway.lightning
+import headway
 
 KEEPER = headway.lightning.Checkpoints(os.environ["FOLDER"], every_steps=1)
 warnings.filterwarnings("ignore")
