@@ -226,12 +226,6 @@ bool Holder::serve(int client) {
 
 void Holder::on_hello(UniqueFd& client, const Message& message) {
   Status status = lock_folder(message);
-  if (message.world_size != message.local_world_size) {
-    status = Status::invalid(
-        fmt::format("{}: of {} ranks only {} are on this machine; a job on several machines cannot "
-                    "be saved by this version",
-                    message.folder, message.world_size, message.local_world_size));
-  }
   if (!status.ok()) {
     Message refusal{.say = Say::refused};
     refusal.text = status.message();
