@@ -1,9 +1,13 @@
 // A slot's image as memory that torch.frombuffer() makes tensors of: those keep the slot mapped.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "replica/slot.h"
@@ -24,6 +28,16 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
                            static_cast<Py_ssize_t>(slot.capacity()), 0, flags);
 }
 
+// None: there is no whole step in it, or no slot at all.
+std::optional<Whole> open_whole(const std::string& path) {
+  const nb::gil_scoped_release release;
+  auto slot = Slot::open(path);
+  if (!slot.ok()) return std::nullopt;
+  const auto facts = (*slot)->facts();
+  if (!facts || facts->since != 0) return std::nullopt;
+  return Whole{std::move(*slot), *facts};
+}
+
 PyType_Slot slot_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {0, nullptr}};
 
 }  // namespace
@@ -38,6 +52,7 @@ void add_slot(nb::module_& module) {
       .def_prop_ro("data", [](const Whole& whole) { return whole.facts.data; })
       .def_prop_ro("time_ns", [](const Whole& whole) { return whole.facts.time_ns; })
       .def_prop_ro("attempt", [](const Whole& whole) { return whole.facts.attempt; })
+      .def_prop_ro("rank", [](const Whole& whole) { return whole.facts.rank; })
       .def_prop_ro("world_size", [](const Whole& whole) { return whole.facts.world_size; })
       .def_prop_ro("layout", [](const Whole& whole) { return whole.facts.layout_hash; })
       // (name, dtype, shape, offsets, begin, end) of each.
@@ -52,6 +67,7 @@ void add_slot(nb::module_& module) {
         }
         return pieces;
       });
+  module.def("open_whole", &open_whole, nb::arg("path"));
 }
 
 }  // namespace headway::python

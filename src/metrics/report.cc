@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "base/check.h"
 #include "base/saturate.h"
@@ -89,6 +91,28 @@ std::vector<Bucket> draw(const timeline::Ledger& ledger, std::int64_t t0, std::i
   return bar;
 }
 
+// Ranks of one attempt come back from different places when a machine was replaced: the farthest of
+// them is what it took. Words of a script's own are left as they are.
+std::string restored_tier(const std::vector<timeline::Position>& restores,
+                          const event::NameTable& names) {
+  constexpr std::string_view kNearestFirst[] = {"replica", "replica-copy", "peer", "disk", "store"};
+  const auto distance_of = [&](std::string_view tier) {
+    return std::ranges::find(kNearestFirst, tier) - std::begin(kNearestFirst);
+  };
+  const auto text_of = [&](const timeline::Position& p) {
+    return p.tier != 0 ? std::string(names.text(p.tier)) : std::string();
+  };
+  std::string farthest = text_of(restores.front());
+  for (const timeline::Position& p : restores) {
+    const std::string tier = text_of(p);
+    const bool known = distance_of(tier) < std::ssize(kNearestFirst);
+    if (known && p.step == restores.front().step && distance_of(tier) > distance_of(farthest)) {
+      farthest = tier;
+    }
+  }
+  return farthest;
+}
+
 AttemptRow attempt_row(const JobResult& job, std::size_t i, const event::NameTable& names) {
   const AttemptResult& a = job.attempts[i];
   AttemptRow row;
@@ -106,7 +130,7 @@ AttemptRow attempt_row(const JobResult& job, std::size_t i, const event::NameTab
   if (!a.facts.restores.empty()) {
     const timeline::Position& p = a.facts.restores.front();
     row.restored_step = p.step;
-    if (p.tier != 0) row.restored_tier = names.text(p.tier);
+    row.restored_tier = restored_tier(a.facts.restores, names);
   }
   row.ranks = a.ranks_reporting;
   row.bar = draw(job.ledger, row.begin_ns, row.end_ns);

@@ -40,6 +40,26 @@ TEST(Report, ThreeNumbersAddUpToAHundred) {
   EXPECT_EQ(r.failure_ns, sec(11));
 }
 
+TEST(Report, TheFarthestTierOfAnyRankIsTheAttempts) {
+  const auto tier_of = [](std::vector<const char*> tiers, std::int64_t last_step) {
+    Story s;
+    s.as(1).mark(0, HW_MARK_LAUNCHER_START).steps(4, 1, 1, 5).exit(9, {.signal = 9});
+    for (std::uint32_t rank = 0; rank < tiers.size(); ++rank) {
+      const std::int64_t step = rank + 1 == tiers.size() ? last_step : 5;
+      s.as(2, rank).mark(10, HW_MARK_LAUNCHER_START).restore_from(11 + rank, step, tiers[rank]);
+      s.steps(20, 1, 6, 2).exit(23);
+    }
+    return report_of(s).attempts.at(1).restored_tier;
+  };
+  EXPECT_EQ(tier_of({"replica", "peer", "replica-copy"}, 5), "peer");
+  EXPECT_EQ(tier_of({"peer", "replica"}, 5), "peer");
+  EXPECT_EQ(tier_of({"replica", "replica-copy"}, 5), "replica-copy");
+  EXPECT_EQ(tier_of({"disk", "store"}, 5), "store");
+  EXPECT_EQ(tier_of({"replica", "peer"}, 4), "replica") << "of another step";
+  EXPECT_EQ(tier_of({"ours", "disk"}, 5), "ours") << "a word of the script's own";
+  EXPECT_EQ(tier_of({"replica", "ours"}, 5), "replica");
+}
+
 TEST(Report, L1) {
   const Report r = report_of(crash_and_replay());
   EXPECT_EQ(r.time_to_start_ns, sec(4));

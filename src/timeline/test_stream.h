@@ -68,6 +68,9 @@ class Story {
   Story& restore(double t, std::int64_t n, std::int64_t data = HW_NO_DATA) {
     return put(t, event::EventType::restore, 0, n, data);
   }
+  Story& restore_from(double t, std::int64_t n, const char* tier) {
+    return put(t, event::EventType::restore, names().intern(tier), n, HW_NO_DATA);
+  }
   Story& hang(double t, double since, std::uint32_t rank) {
     return put(t, event::EventType::hang, 0, sec(since), rank);
   }

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, os.environ.get("HEADWAY_PYTHON", str(ROOT / "build/python")))
 
 torch = pytest.importorskip("torch")
-from headway.checkpoint import restore, tagged  # noqa: E402
+from headway.checkpoint import live, tagged  # noqa: E402
 from headway.checkpoint.errors import CheckpointError  # noqa: E402
 
 ROUNDS = 20_000
@@ -74,9 +74,9 @@ def test_any_tags_are_read_or_refused() -> None:
 )
 def test_what_is_no_document(text: bytes) -> None:
     with pytest.raises(CheckpointError, match="its state"):
-        restore._parse(text, "here")
+        live.parse(text, "here")
 
 
 def test_a_document_comes_back() -> None:
     document = {"version": 1, "parts": {"model": {}}}
-    assert restore._parse(json.dumps(document).encode() + b"   ", "here") == document
+    assert live.parse(json.dumps(document).encode() + b"   ", "here") == document

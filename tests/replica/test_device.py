@@ -9,8 +9,8 @@ from lazy_device import LazyDevice
 from replica_machine import Machine
 
 from headway.checkpoint import device
+from headway.checkpoint.memory import _is_adoptable
 from headway.checkpoint.parts import OptimizerPart
-from headway.checkpoint.restore import _is_adoptable
 
 
 def test_a_save_waits_for_what_it_needs(machine: Machine) -> None:

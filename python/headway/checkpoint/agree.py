@@ -79,6 +79,23 @@ class Group:
         everywhere, least, most = said.tolist()
         return bool(everywhere), least == -most
 
+    def send(self, tensor: torch.Tensor, to: int) -> Any:
+        """Begins to; wait() ends it. Nobody changes the tensor until then."""
+        return dist.isend(tensor, to, group=self._group)
+
+    def receive(self, tensor: torch.Tensor, source: int) -> Any:
+        """The same of the other side; what two ranks send each other comes in its order."""
+        return dist.irecv(tensor, source, group=self._group)
+
+    def swap(
+        self, out: torch.Tensor | None, to: int, into: torch.Tensor | None, source: int
+    ) -> None:
+        """To one rank and from another, at once; None: nothing that way."""
+        works = [] if out is None else [self.send(out, to)]
+        works += [] if into is None else [self.receive(into, source)]
+        for work in works:
+            work.wait()
+
 
 def broadcast(value: Any) -> Any:
     """What rank 0 says."""

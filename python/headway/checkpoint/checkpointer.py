@@ -21,6 +21,9 @@ from headway.checkpoint import agree, collect, device, store, stream, where
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.guests import Guests
+from headway.checkpoint.live import Restored
+from headway.checkpoint.memory import ANSWER_S
 from headway.checkpoint.parts import (
     ModelPart,
     OptimizerPart,
@@ -30,7 +33,7 @@ from headway.checkpoint.parts import (
     ValuesPart,
     is_plain_optimizer,
 )
-from headway.checkpoint.restore import ANSWER_S, Restored, restore
+from headway.checkpoint.restore import restore
 from headway.checkpoint.same import Sameness
 from headway.checkpoint.staging import Begun, Staging
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
@@ -132,7 +135,7 @@ class Checkpointer:
         )
         self.skipped = 0  # saves that found no room
         self.skipped_uploads = 0  # for which a newer one was there first
-        self.restored_from: str | None = None  # "replica", "replica-copy", "disk", "store"
+        self.restored_from: str | None = None  # "replica", "replica-copy", "peer", "disk", "store"
         self.last_saved: int | None = None
         self.last_durable: int | None = None
         self.last_uploaded: int | None = None
@@ -142,6 +145,8 @@ class Checkpointer:
         self._pieces: list[tuple[Piece, bool]] = []
         self._lanes = device.Lanes()
         self._same = Sameness(self.group)
+        self._guests = Guests(self.place, self.group)
+        self._only_in_memory = False  # what the job went on from, and in that of few
 
     # ---- saving
 
@@ -162,13 +167,15 @@ class Checkpointer:
             self.save(step, data=data, wait=True)
             return True
         due = self.cadence.due(step)
+        if self._only_in_memory:
+            due = Due.PERSIST
         if due is Due.STAGE and self.staging.mode == "stream":
             due = Due.NOTHING  # there is no memory to stage into
         if due is Due.NOTHING or step == self.last_saved:
             if not self._pieces:
                 # Memory takes a while to get: ask for it before the first save is due. After a
                 # step, because optimizers make their state in the first one.
-                self._plan(self._with_document(collect.collect(self.parts, self.place.rank)))
+                self._plan(self._tensors())
             return False
         saved = False
         with checkpoint_blocked():
@@ -182,8 +189,7 @@ class Checkpointer:
     def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
         now_ns = time.time_ns()
         self.cadence.started(step, persist)
-        collected = collect.collect(self.parts, self.place.rank)
-        tensors = self._with_document(collected)
+        tensors = self._tensors()
         self._plan(tensors)
         if data is None:
             data = run.data if run.data is not None else step
@@ -204,6 +210,7 @@ class Checkpointer:
         self.cadence.returned(step)
         if persist:
             self._unsettled.add(step)
+            self._only_in_memory = False
         return True
 
     def _stream(self, step: int, data: int, now_ns: int, tensors: list[Placed]) -> None:
@@ -217,6 +224,7 @@ class Checkpointer:
             raise
         core.checkpoint(step, data, rec.DURABLE)
         self._prune()
+        self._only_in_memory = False
         self.last_saved = self.last_durable = step
         self.cadence.returned(step)
         self.cadence.settled(step, True)
@@ -244,6 +252,8 @@ class Checkpointer:
         everywhere, same = self.group.all_with(here, self._same.digest)
         if not same:
             self._same.differ()
+        if everywhere:
+            self._guests.take()
         return everywhere
 
     def _check_served(self) -> None:
@@ -252,12 +262,15 @@ class Checkpointer:
         if problems:
             raise CheckpointError(f"checkpointer: {problems[0]}")
 
-    def _with_document(self, collected: collect.Collected) -> list[Placed]:
+    def _tensors(self) -> list[Placed]:
+        """This rank's state, its document first, and that of its guest. All ranks call it."""
+        collected = collect.collect(self.parts, self.place.rank)
         document = {**collected.document, "cadence": self.cadence.memory()}
         text = collect.to_bytes(document, self._capacity)
         self._capacity = text.numel()
         piece = collect.document_piece(self.place.rank, self._capacity)
-        return [Placed(piece, text, False, True), *collected.tensors.values()]
+        own = [Placed(piece, text, False, True, own=True), *collected.tensors.values()]
+        return own if self.staging.mode == "stream" else own + self._guests.meet(own)
 
     def _plan(self, tensors: list[Placed]) -> None:
         """A layout for these tensors, unless it is the one that there is."""
@@ -362,7 +375,9 @@ class Checkpointer:
             return None
         core.restore(restored.step, restored.data, core.name_id(restored.tier))
         run.step, run.data = restored.step, restored.data
-        self.cadence.remember(restored.cadence, restored.tier not in ("disk", "store"))
+        in_memory = restored.tier not in ("disk", "store")
+        self._only_in_memory = restored.by_peers
+        self.cadence.remember(restored.cadence, in_memory and not restored.by_peers)
         self.last_saved = restored.step
         self.restored_from = restored.tier
         return restored.step

@@ -23,6 +23,12 @@ def document_name(rank: int) -> str:
     return f"headway.rank-{rank:05}"
 
 
+def document_rank(name: str) -> int | None:
+    """Whose document a tensor of this name is; None: it is none."""
+    number = name.removeprefix("headway.rank-")
+    return int(number) if number != name and number.isdecimal() else None
+
+
 class Collected(NamedTuple):
     document: dict[str, Any]
     tensors: dict[str, Placed]  # by name
@@ -51,7 +57,7 @@ class _Names:
         key: Any = id(tensor)
         placed = place(path, tensor)
         if own:
-            placed = placed._replace(replicated=False)
+            placed = placed._replace(replicated=False, own=True)
         local = placed.local
         if local.numel() > 0 and local.device.type != "meta":
             key = (local.data_ptr(), local.device, local.dtype, local.shape, local.stride())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -44,6 +45,7 @@ class Placed(NamedTuple):
     local: torch.Tensor  # its memory
     replicated: bool  # other ranks have the same
     first: bool  # of those that have the same this rank is the first
+    own: bool = False  # no other rank has one of this name
 
 
 def is_dtensor(tensor: torch.Tensor) -> bool:
@@ -82,6 +84,15 @@ def _place_dtensor(name: str, tensor: Any) -> Placed:
     return Placed(piece, local, False, first)
 
 
+def bytes_of(piece: Piece) -> int:
+    return math.prod(piece.shape) * TORCH_DTYPES[piece.dtype].itemsize
+
+
+def flat_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """Its memory, which has to be in order, as bytes."""
+    return tensor.view(-1).view(torch.uint8)
+
+
 def address_of(tensor: torch.Tensor) -> int:
     """Where the engine can copy it from; 0 where torch has to: other devices, other orders."""
     if tensor.device.type != "cpu" or not tensor.is_contiguous() or tensor.is_conj():
@@ -92,9 +103,7 @@ def address_of(tensor: torch.Tensor) -> int:
 def view(memory: Any, piece: Piece, begin: int) -> torch.Tensor:
     """A tensor that is this piece of a slot's memory, with a storage of exactly its size."""
     dtype = TORCH_DTYPES[piece.dtype]
-    count = 1
-    for size in piece.shape:
-        count *= size
+    count = math.prod(piece.shape)
     if count == 0:
         return torch.empty(piece.shape, dtype=dtype)
     return torch.frombuffer(memory, dtype=dtype, count=count, offset=begin).view(piece.shape)

@@ -27,6 +27,7 @@ class Place(NamedTuple):
     rank: int
     world_size: int
     local_world_size: int
+    local_rank: int
     run: int = 0  # of the attempt, where it is on several machines: drawn by lot
 
 
@@ -51,20 +52,21 @@ def headway_binary() -> str:
 def find_place(checkpoints: str) -> Place:
     rank, ranks = _number("RANK", 0), world_size()
     local_ranks = max(1, min(ranks, _number("LOCAL_WORLD_SIZE", ranks)))
+    local_rank = _number("LOCAL_RANK", rank % local_ranks)
     job = os.environ.get("HEADWAY_JOB") or os.path.basename(checkpoints.rstrip("/")) or "job"
     if (given := os.environ.get("HEADWAY_REPLICA")) is not None:
         attempt = _number("HEADWAY_ATTEMPT", 1)
         # Attempts are counted in a folder that somebody may remove. What machines write together
         # must not be mixed with what is left of another first attempt.
         run = agree.broadcast(secrets.randbits(63)) if local_ranks < ranks else 0
-        return Place(given, [], job, attempt, rank, ranks, local_ranks, run)
+        return Place(given, [], job, attempt, rank, ranks, local_ranks, local_rank, run)
     # Without an agent: whoever saves into this folder goes on from its replica.
     digest = hashlib.blake2b(os.path.realpath(checkpoints).encode(), digest_size=8).hexdigest()
     root = os.environ.get("HEADWAY_REPLICA_DIR") or f"{SHARED_MEMORY}/headway-{os.getuid()}"
     folder = os.path.join(root, digest)
     attempt = agree.broadcast(time.time_ns() // 1_000_000)
     command = [headway_binary(), "ckpt", "hold", folder]
-    return Place(folder, command, job, attempt, rank, ranks, local_ranks)
+    return Place(folder, command, job, attempt, rank, ranks, local_ranks, local_rank)
 
 
 def threads(local_world_size: int) -> int:

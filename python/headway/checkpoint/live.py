@@ -1,0 +1,128 @@
+"""What a saved state is put into: the document that it is told by, the live tensors that it goes
+to, and the parts that get the rest."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from headway.checkpoint import collect, tagged
+from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.parts import ModelPart, OptimizerPart
+from headway.checkpoint.tensors import TORCH_DTYPES, is_dtensor
+
+if TYPE_CHECKING:
+    from headway.checkpoint.checkpointer import Checkpointer
+
+
+class Restored(NamedTuple):
+    step: int
+    data: int
+    tier: str
+    cadence: list[float]
+    by_peers: bool = False  # of some ranks nothing was left in memory: others served them
+
+
+class Mismatch(CheckpointError):
+    """This state does not fit into this model; another may."""
+
+
+def parse(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{where}: its state is no JSON: {error}") from None
+    if not isinstance(document, dict) or document.get("version") != collect.DOCUMENT_VERSION:
+        raise CheckpointError(f"{where}: its state is of a version that this one cannot read")
+    if not isinstance(document.get("parts"), dict):
+        raise CheckpointError(f"{where}: its state has no parts")
+    return document
+
+
+def cadence_of(document: dict[str, Any]) -> list[float]:
+    found = document.get("cadence", [])
+    good = isinstance(found, list) and all(isinstance(number, (int, float)) for number in found)
+    return [float(number) for number in found] if good else []
+
+
+def model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, torch.Tensor]:
+    """The model's live tensors by the name that each is stored under."""
+    part = keeper.parts.get("model")
+    if not isinstance(part, ModelPart):
+        return {}
+    saved = document["parts"].get("model")
+    if not isinstance(saved, dict):
+        raise Mismatch("model: not in what was saved")
+    targets: dict[str, torch.Tensor] = {}
+    for key, live in part.state().items():
+        if not isinstance(live, torch.Tensor):
+            continue
+        entry = saved.get(key)
+        if not isinstance(entry, dict) or not isinstance(entry.get("$tensor"), str):
+            raise Mismatch(f"model: {key} is not in what was saved")
+        targets.setdefault(entry["$tensor"], live)
+    return targets
+
+
+def load_rest(
+    keeper: Checkpointer,
+    document: dict[str, Any],
+    fetch: Callable[[str], torch.Tensor],
+    saved_ranks: int,
+) -> None:
+    for name, part in keeper.parts.items():
+        if name not in document["parts"]:
+            raise Mismatch(f"{name}: not in what was saved")
+        if part.per_rank and saved_ranks != keeper.place.world_size:
+            warnings.warn(
+                f"headway: {name} is not restored: it was saved by {saved_ranks} ranks, each its "
+                f"own, and there are {keeper.place.world_size} now",
+                RuntimeWarning,
+                stacklevel=5,
+            )
+            continue
+        part.load(tagged.decode(document["parts"][name], fetch))
+
+
+def parameter_of(keeper: Checkpointer, name: str) -> torch.Tensor | None:
+    """Whose state in the optimizer is stored under this name."""
+    part = keeper.parts.get("optimizer")
+    return part.like(name) if isinstance(part, OptimizerPart) else None
+
+
+def as_state_of(keeper: Checkpointer, name: str, local: torch.Tensor) -> torch.Tensor:
+    """The optimizer's state of a parameter that is spread over ranks is spread like it."""
+    like = parameter_of(keeper, name)
+    if like is None or not is_dtensor(like) or local.shape != like.to_local().shape:
+        return local
+    from torch.distributed.tensor import DTensor
+
+    return DTensor.from_local(
+        local.to(like.to_local().device),
+        like.device_mesh,
+        like.placements,
+        run_check=False,
+        shape=like.shape,
+        stride=like.stride(),
+    )
+
+
+def tensor_names(coded: Any) -> list[str]:
+    if isinstance(coded, list):
+        return [name for item in coded for name in tensor_names(item)]
+    if not isinstance(coded, dict):
+        return []
+    names = [coded[tag] for tag in ("$tensor", "$array") if isinstance(coded.get(tag), str)]
+    return names + [name for item in coded.values() for name in tensor_names(item)]
+
+
+def allocate(keeper: Checkpointer, name: str, tensors: dict[str, Any]) -> torch.Tensor:
+    dtype, shape = tensors[name]
+    like = parameter_of(keeper, name)
+    if like is not None and tuple(like.shape) == tuple(shape):
+        return torch.empty_like(like, dtype=TORCH_DTYPES[dtype], requires_grad=False)
+    return torch.empty(shape, dtype=TORCH_DTYPES[dtype])
