@@ -31,7 +31,7 @@ __version__ = "0.1.0"
 
 
 def checkpointer(*args: Any, **kwargs: Any) -> "Checkpointer":
-    """Saves in the background, and goes on from memory after a crash: docs/checkpoints.md.
+    """Saves in the background, and goes on from memory after a crash: docs/saving.md.
 
     ckpt = hw.checkpointer("checkpoints", model=model, optimizer=optimizer, every_steps=100)
     step = ckpt.restore() or 0

@@ -146,3 +146,10 @@ def test_another_model_is_refused(machine: Machine) -> None:
     output = machine.run("train.py", code=1, STEPS=4, WIDTH=32, EVERY=100)
     assert re.search(r"model.0.weight: F32 \[32, 32\] is wanted, saved was F32 \[64, 64\]", output)
     assert "saved states fits" in output
+
+
+def test_a_save_that_found_no_room_is_made_up_for(machine: Machine) -> None:
+    """Most steps are not saved, but the state at the end is."""
+    output = machine.run("fast_steps.py", STEPS=201)
+    assert "skipped 0" not in output, output
+    assert machine.steps()[-1] == 201, output

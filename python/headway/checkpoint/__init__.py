@@ -1,4 +1,4 @@
-"""Checkpoints that cost a copy and lose nothing: docs/checkpoints.md."""
+"""Checkpoints that cost a copy and lose nothing: docs/saving.md."""
 
 from headway.checkpoint.checkpointer import Checkpointer
 from headway.checkpoint.errors import CheckpointError

@@ -134,6 +134,8 @@ class Checkpointer:
             else Tuned(self.group, min_seconds, max_seconds)
         )
         self.skipped = 0  # saves that found no room
+        self._seen: int | None = None  # the last step that maybe_save() was asked about
+        self._owed: int | None = None  # the step of a save that found no room, until the next one
         self.skipped_uploads = 0  # for which a newer one was there first
         self.restored_from: str | None = None  # "replica", "replica-copy", "peer", "disk", "store"
         self.last_saved: int | None = None
@@ -166,7 +168,10 @@ class Checkpointer:
         if should_stop(step):
             self.save(step, data=data, wait=True)
             return True
+        self._seen = step
         due = self.cadence.due(step)
+        if due is not Due.PERSIST and self._makes_up(step):
+            due = Due.PERSIST
         if self._only_in_memory:
             due = Due.PERSIST
         if due is Due.STAGE and self.staging.mode == "stream":
@@ -181,10 +186,18 @@ class Checkpointer:
         with checkpoint_blocked():
             try:
                 saved = self._stage(step, data, persist=due is Due.PERSIST, wait_s=0.0)
+                if due is Due.PERSIST and not saved and self._owed is None:
+                    self._owed = step
             except stream.NotSaved as error:  # training goes on, and the next one tries again
                 warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=2)
         self.skipped += not saved
         return saved
+
+    def _makes_up(self, step: int) -> bool:
+        """Is it time to try a save again that found no room? After 1, 2, 4, 8 … steps: each try
+        costs a little, and all ranks have to make it at the same step."""
+        late = step - self._owed if self._owed is not None else 0
+        return late > 0 and late & (late - 1) == 0
 
     def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
         now_ns = time.time_ns()
@@ -338,7 +351,13 @@ class Checkpointer:
         return True
 
     def close(self) -> None:
-        """Training is over: what was saved gets to the disk, and the memory is given back."""
+        """Training is over: what was saved gets to the disk, and the memory is given back. A last
+        save that had found no room is made up for."""
+        if self._owed is not None and self._seen is not None:
+            try:
+                self.save(self._seen)
+            except CheckpointError as error:  # no reason for a training to end badly
+                warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=2)
         self.wait()
         self.staging.close()
         self._lanes.release()

@@ -96,7 +96,7 @@ def main() -> None:
         if step == KILL and RANK == RANKS - 1 and not os.path.exists(KILLED):
             with open(KILLED, "x"):
                 os.kill(os.getpid(), SIGNAL)
-    keeper.wait()
+    keeper.close()
     print(
         f"rank {RANK} end {digest(model, optimizer)} {scheduler.get_last_lr()} {values['best']!r}"
     )
