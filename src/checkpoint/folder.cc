@@ -193,9 +193,12 @@ Result<std::uint64_t> clear_waste(FileSystem& files, const std::string& folder,
     const auto name = CheckpointName::parse(text);
     if (name) sequence = std::max(sequence, name->sequence);
     if (!entry.is_folder) continue;
-    const bool waste = name ? !has_manifest(files, path)
-                            : text.starts_with(kDraftPrefix) ||
-                                  (text.starts_with(parts_prefix) && is_waste_parts(text));
+    if (text.starts_with(parts_prefix)) {
+      // As far as it goes: another machine may just find out that it is of no use.
+      if (is_waste_parts(text)) (void)remove_folder_of_files(files, path);
+      continue;
+    }
+    const bool waste = name ? !has_manifest(files, path) : text.starts_with(kDraftPrefix);
     if (!waste) continue;
     if (Status status = remove_folder_of_files(files, path); !status.ok()) return status;
   }

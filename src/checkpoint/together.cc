@@ -25,6 +25,7 @@ constexpr std::string_view kHave = "have-";
 constexpr std::string_view kFailed = "failed-";
 constexpr std::string_view kFull = "full-";
 constexpr std::string_view kAlive = "alive-";
+constexpr int kTellAgain = 100;
 
 // A number at the text's front, which goes, with the dash behind it.
 std::optional<std::uint64_t> take_number(std::string_view& text, int base = 10) {
@@ -313,12 +314,17 @@ void Together::beat() {
 Status Together::tell_have(CheckpointFolder& folder, const PartsName& name, const Manifest& part) {
   const std::string path = folder.path() + "/" + name.text();
   if (Status status = make_folders(folder.files(), folder.path()); !status.ok()) return status;
-  if (Status status = folder.files().make_folder(path); !status.ok()) return status;
-  for (const ManifestFile& file : part.files) {
-    Status status = touch(folder.files(), path + "/" + have_name(file.rank));
-    if (!status.ok()) return status;
-  }
-  return {};
+  const auto tell = [&] {
+    Status status = folder.files().make_folder(path);
+    for (const ManifestFile& file : part.files) {
+      if (status.ok()) status = touch(folder.files(), path + "/" + have_name(file.rank));
+    }
+    return status;
+  };
+  Status status = tell();
+  // Somebody took it away, for whom it was empty, or who has seen that all have a newer one.
+  for (int i = 0; i < kTellAgain && status.code() == Code::not_found; ++i) status = tell();
+  return status;
 }
 
 Result<bool> Together::all_have(const CheckpointFolder& folder, const PartsName& name,

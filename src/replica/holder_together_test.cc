@@ -401,6 +401,9 @@ TEST_F(HolderTogether, WhoeverIsKilledWhenever) {
       ASSERT_TRUE(rank->settled(persists ? step : step - 1)) << "round " << round;
     }
   }
+  // A holder that has not heard of a rank since it was started knows of no folder to write to.
+  ASSERT_TRUE(save(++step, true));
+  ASSERT_TRUE(all_told(Say::durable, step));
   ASSERT_TRUE(save(++step, false));
   ranks_.clear();
   end_all();

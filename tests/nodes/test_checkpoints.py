@@ -119,7 +119,7 @@ def test_a_killed_rank_costs_no_step_on_any_node(two, undisturbed):
 
 
 def test_a_node_that_lost_its_memory_goes_on_from_the_disk(two, until, undisturbed):
-    job = Job(two, PAUSE=7)
+    job = Job(two, PAUSE=7, WAIT=1)  # no save finds both slots busy
     until(lambda: job.said("pauses after 7") == 2, "both pause")
     until(lambda: 6 in job.steps(), "step 6 is on disk")
     lost = two.hosts[1]
