@@ -9,17 +9,21 @@ namespace {
 
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // attempt, step
 
-// Steps that all ranks have, in their order.
+// Steps that all ranks have, in their order. Of a step that was saved twice the later one.
 std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks) {
   std::map<Key, Choice> choices;
   for (const auto& [rank, slots] : held) {
+    std::map<Key, std::uint64_t> sequences;
     for (const Held& one : slots) {
       if (one.facts.since != 0 || one.applying) continue;
       const Key key{one.facts.attempt, one.facts.step};
       Choice& choice = choices[key];
       choice.attempt = key.first;
       choice.step = key.second;
-      choice.slots.emplace(rank, one.slot);
+      std::uint64_t& sequence = sequences[key];
+      if (choice.slots.contains(rank) && one.facts.sequence < sequence) continue;
+      sequence = one.facts.sequence;
+      choice.slots[rank] = one.slot;
     }
   }
   std::erase_if(choices, [&](const auto& entry) { return entry.second.slots.size() != ranks; });
@@ -85,6 +89,24 @@ std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64
     }
   }
   return lost;
+}
+
+std::vector<std::shared_ptr<Slot>> superseded(const HeldByRank& held, const Choice& written) {
+  std::vector<std::shared_ptr<Slot>> older;
+  for (const auto& [rank, slot] : written.slots) {
+    const auto slots = held.find(rank);
+    if (slots == held.end()) continue;
+    const auto same = std::find_if(slots->second.begin(), slots->second.end(),
+                                   [&](const Held& one) { return one.slot == slot; });
+    if (same == slots->second.end()) continue;
+    for (const Held& one : slots->second) {
+      if (one.pinned && one.facts.since == 0 && one.facts.attempt == written.attempt &&
+          one.facts.step == written.step && one.facts.sequence < same->facts.sequence) {
+        older.push_back(one.slot);
+      }
+    }
+  }
+  return older;
 }
 
 std::vector<std::shared_ptr<Slot>> lost_causes(const HeldByRank& held, std::uint32_t ranks,

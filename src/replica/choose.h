@@ -54,6 +54,9 @@ struct RowsChoice {
 [[nodiscard]] std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held,
                                                            std::uint64_t newest);
 
+// Pinned ones of a step that was saved again, when the later one has been written.
+[[nodiscard]] std::vector<std::shared_ptr<Slot>> superseded(const HeldByRank& held,
+                                                            const Choice& written);
 // Pinned ones that will never be whole: another rank is beyond that step and does not have it, or
 // the attempt is over (`newest` runs).
 [[nodiscard]] std::vector<std::shared_ptr<Slot>> lost_causes(const HeldByRank& held,

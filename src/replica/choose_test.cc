@@ -59,5 +59,19 @@ TEST(Choose, WhatCannotBecomeWholeIsLetGo) {
   EXPECT_TRUE(lost_causes(whole, 1, 9).empty()) << "it can be written";
 }
 
+TEST(Choose, OfAStepThatWasSavedTwiceTheLaterOneIsWrittenOnce) {
+  HeldByRank twice = {{0, {held(1, 5, true, 6), held(1, 5, true, 7)}}};
+  twice[0][0].facts.sequence = 9;
+  twice[0][1].facts.sequence = 8;
+  const auto choice = next_to_persist(twice, 1);
+  ASSERT_TRUE(choice);
+  EXPECT_EQ(choice->slots.at(0), slot(6));
+  EXPECT_EQ(superseded(twice, *choice), std::vector{slot(7)})
+      << "else it would be written for ever";
+  twice[0][0].facts.sequence = 7;
+  EXPECT_EQ(next_to_persist(twice, 1)->slots.at(0), slot(7));
+  EXPECT_TRUE(superseded(twice, *choice).empty()) << "a later one came while it was written";
+}
+
 }  // namespace
 }  // namespace headway::replica

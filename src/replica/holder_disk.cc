@@ -120,6 +120,7 @@ void Holder::finished(const Choice& choice, const Result<std::string>& name, std
   // First the word, then the deed: whoever is killed between the two leaves a slot that is pinned,
   // and the next one writes and says it again.
   tell_end(choice, name, took_ns);
+  for (const auto& slot : superseded(held(), choice)) slot->unpin();
   for (const auto& [number, slot] : choice.slots) {
     Rank& rank = *ranks_[number];
     if (slot->is_intact()) slot->unpin();

@@ -153,3 +153,9 @@ def test_a_save_that_found_no_room_is_made_up_for(machine: Machine) -> None:
     output = machine.run("fast_steps.py", STEPS=201)
     assert "skipped 0" not in output, output
     assert machine.steps()[-1] == 201, output
+
+
+def test_a_step_that_is_saved_twice_is_written_once(machine: Machine) -> None:
+    machine.run("same_step.py")
+    machine.end_holders()
+    assert machine.steps() == [2, 4, 6, 8, 9]

@@ -154,13 +154,21 @@ class Checkpointer:
 
     def save(self, step: int, *, data: int | None = None, wait: bool = False) -> None:
         """The state is safe from this process's death when it returns, and with `wait` from the
-        machine's. Raises CheckpointError where it cannot be saved."""
+        machine's. A step that is saved already is not saved again. Raises CheckpointError where it
+        cannot be saved."""
         with checkpoint_blocked():
-            if not self._stage(step, data, persist=True, wait_s=WAIT_S):
+            saved = self._is_saved(step) or self._stage(step, data, persist=True, wait_s=WAIT_S)
+            if not saved:
                 why = self.trainer.refusal() or "the last saves have not got to the disk"
                 raise CheckpointError(f"checkpointer: step {step} is not saved: {why}")
             if wait:
                 self.wait()
+
+    def _is_saved(self, step: int) -> bool:
+        """And on its way to the disk, or there; what failed is not. The same on all ranks."""
+        self._take_news()
+        saved = step == self.last_saved and (step in self._unsettled or step == self.last_durable)
+        return self.group.all(saved)
 
     def maybe_save(self, step: int, *, data: int | None = None) -> bool:
         """To be called after every step, on every rank."""
