@@ -232,6 +232,7 @@ class Checkpointer:
         if persist:
             self._unsettled.add(step)
             self._only_in_memory = False
+            self._owed = None
         return True
 
     def _stream(self, step: int, data: int, now_ns: int, tensors: list[Placed]) -> None:

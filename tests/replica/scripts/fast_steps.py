@@ -12,6 +12,6 @@ for step in range(1, int(os.environ["STEPS"]) + 1):
     with torch.no_grad():
         model.weight.fill_(step)
     keeper.maybe_save(step)
-skipped, last = keeper.skipped, keeper.last_saved
+skipped = keeper.skipped
 keeper.close()
-print(f"skipped {skipped}, saved last {last}")
+print(f"skipped {skipped}, saved last {keeper.last_saved}")
