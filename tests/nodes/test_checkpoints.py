@@ -118,17 +118,40 @@ def test_a_killed_rank_costs_no_step_on_any_node(two, undisturbed):
     assert "2 ranks" in job.ckpt("show", job.folder) or "rank-00001" in job.ckpt("show", job.folder)
 
 
-def test_a_node_that_lost_its_memory_goes_on_from_the_disk(two, until, undisturbed):
+def lose(job: Job, host: Host) -> None:
+    """The machine is gone, with everything that was in its memory."""
+    host.agent.kill()
+    kill_holder(job.net, host)
+    host.agent.wait()
+    shutil.rmtree(job.memory(host))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_lost_node_is_served_by_the_other_ones_memory(two, until, undisturbed, which):
+    job = Job(two, EVERY=100, STAGE=1, PAUSE=7, WAIT=1)  # nothing is on disk
+    until(lambda: job.said("pauses after 7") == 2, "both pause")
+    assert job.steps() == []
+    lose(job, two.hosts[which])
+    Path(f"{job.folder}.go").touch()
+    job.start(two.hosts[which])
+    assert job.end() == undisturbed
+    assert job.said(f"rank {which} goes on after 7 from peer") == 1, two.logs()
+    assert job.said(f"rank {1 - which} goes on after 7 from replica") == 1, two.logs()
+    facts = answer("report", job.jobs)
+    assert facts["attempts"][1]["restored_tier"] == "peer"
+    assert facts["steps"]["replayed"] == 0
+    assert job.steps()[0] < 12, "what was only in memory goes to the disk soon"
+
+
+def test_nodes_that_lost_their_memory_go_on_from_the_disk(two, until, undisturbed):
     job = Job(two, PAUSE=7, WAIT=1)  # no save finds both slots busy
     until(lambda: job.said("pauses after 7") == 2, "both pause")
     until(lambda: 6 in job.steps(), "step 6 is on disk")
-    lost = two.hosts[1]
-    lost.agent.kill()
-    kill_holder(two, lost)
-    lost.agent.wait()
-    shutil.rmtree(job.memory(lost))
+    for host in two.hosts:
+        lose(job, host)
     Path(f"{job.folder}.go").touch()
-    job.start(lost)
+    for host in two.hosts:
+        job.start(host)
     assert job.end() == undisturbed
     assert job.said("goes on after 6 from disk") == 2, two.logs()
     assert answer("report", job.jobs)["attempts"][1]["restored_tier"] == "disk"
