@@ -7,13 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <vector>
 
 #include "agent/python_layout.h"
-#include "agent/spawn.h"
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/start_process.h"

@@ -178,9 +178,7 @@ class Checkpointer:
             return True
         self._seen = step
         due = self.cadence.due(step)
-        if due is not Due.PERSIST and self._makes_up(step):
-            due = Due.PERSIST
-        if self._only_in_memory:
+        if self._only_in_memory or self._makes_up(step):
             due = Due.PERSIST
         if due is Due.STAGE and self.staging.mode == "stream":
             due = Due.NOTHING  # there is no memory to stage into
@@ -247,6 +245,7 @@ class Checkpointer:
         core.checkpoint(step, data, rec.DURABLE)
         self._prune()
         self._only_in_memory = False
+        self._owed = None
         self.last_saved = self.last_durable = step
         self.cadence.returned(step)
         self.cadence.settled(step, True)
