@@ -53,7 +53,7 @@ class AttemptRunner {
 
   [[nodiscard]] bool scheduled() const { return slurm_.has_value() || pod_.has_value(); }
   [[nodiscard]] StopCause stop_cause() {
-    return scheduler_ ? scheduler_->cause() : StopCause::unknown;
+    return scheduler_ ? scheduler_->cause_at_end() : StopCause::unknown;
   }
   void come_back();
   // What to call a rank's process for a person.

@@ -65,6 +65,10 @@ void SlurmScheduler::on_signal(std::int64_t now_monotonic_ns) {
   times(0);  // an answer that came late is still good for where the output lies
   notice_ns_ = now_monotonic_ns;
   notice_real_s_ = base::real_ns() / base::kNsPerSecond;
+  ask_why();
+}
+
+void SlurmScheduler::ask_why() {
   at_stop_.reset();
   if (!asks_) return;
   stop_ask_.start({"scontrol", "show", "job", "-o", info_.job_id}, environment_, signals_,
@@ -94,6 +98,15 @@ StopCause SlurmScheduler::cause(std::int64_t wait_ns) {
   return cause_of_stop(*at_stop_, info_.restart_count, notice_real_s_, words());
 }
 
+// The signal that made us ask goes to all processes of a step, and may have killed scontrol too.
+StopCause SlurmScheduler::cause_at_end() {
+  const StopCause first = cause(end_wait_ns);
+  if (first != StopCause::unknown || !notice_ns_ || !asks_ || asked_at_end_) return first;
+  asked_at_end_ = true;
+  ask_why();
+  return cause(end_wait_ns);
+}
+
 bool SlurmScheduler::ranks_have_it() {
   cause(notice_wait_ns);
   config_ask_.wait(0);
@@ -113,7 +126,7 @@ std::optional<std::int64_t> SlurmScheduler::take_notice_ns() {
 }
 
 void SlurmScheduler::come_back(Console& console, Signals& own_signals) {
-  const StopCause why = cause();
+  const StopCause why = cause_at_end();
   if (again_) return;  // Slurm has ended the job itself
   if (!at_stop_ || !should_requeue(*at_stop_, info_.restart_count, why, when_)) return;
   Ask ask;

@@ -35,10 +35,13 @@ class SlurmScheduler final : public Scheduler {
   bool ending() override { return cause(notice_wait_ns) != StopCause::unknown; }
   bool ranks_have_it() override;
   std::optional<std::int64_t> take_notice_ns() override;
-  int stop_origin() override { return origin_of(cause(end_wait_ns)); }
+  int stop_origin() override { return origin_of(cause_at_end()); }
 
   // Why we were told to stop, as far as it is known by then.
   StopCause cause(std::int64_t wait_ns = 0);
+  // When all ranks have ended and there is time: waits for the answer, and if that was none or said
+  // nothing, asks once more.
+  StopCause cause_at_end();
 
   // All ranks have ended after a notice: sees to it that the job comes back, and
   // returns when we may exit. Where Slurm refuses a requeue by ourselves, it stays until Slurm ends
@@ -47,6 +50,7 @@ class SlurmScheduler final : public Scheduler {
 
  private:
   [[nodiscard]] std::string words() const;
+  void ask_why();
   void stay_until_told(Signals& own_signals) const;
 
   const SlurmInfo info_;
@@ -63,6 +67,7 @@ class SlurmScheduler final : public Scheduler {
   std::optional<std::int64_t> notice_ns_;
   std::int64_t notice_real_s_ = 0;
   bool notice_taken_ = false;
+  bool asked_at_end_ = false;
   bool again_ = false;  // told once more after the cause was known: the grace time is over
 };
 

@@ -78,7 +78,10 @@ base::Result<AttemptResult> Supervisor::run() {
     sweep_.kill_descendants(false);
     return start_status_;
   }
-  if (plan_.scheduler != nullptr && !policy_.outcome().failed()) await_last_word();
+  if (plan_.scheduler != nullptr && !policy_.outcome().failed()) {
+    await_last_word();
+    if (policy_.outcome().stop_signal == SIGTERM && !notice_recorded_) (void)origin_of_failure();
+  }
   sweep_.kill_descendants(false);
   drain_output();
   return result();

@@ -120,6 +120,11 @@ void Holder::finished(const Choice& choice, const Result<std::string>& name, std
   // First the word, then the deed: whoever is killed between the two leaves a slot that is pinned,
   // and the next one writes and says it again.
   tell_end(choice, name, took_ns);
+  // One that broke while it was written would stay pinned, and be written again for ever.
+  for (const auto& [number, slot] : choice.slots) {
+    std::erase_if(seen_[number], [&](const Held& held) { return held.slot == slot; });
+  }
+  drop_broken();
   for (const auto& slot : superseded(held(), choice)) slot->unpin();
   for (const auto& [number, slot] : choice.slots) {
     Rank& rank = *ranks_[number];

@@ -1,14 +1,19 @@
 // A holder and its trainers, in one process but over the real socket, memory and disk.
 #include "replica/holder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
 #include <future>
+#include <set>
 #include <thread>
 
+#include "base/file.h"
 #include "base/file_system.h"
 #include "base/temp_dir.h"
 #include "checkpoint/folder.h"
@@ -19,6 +24,11 @@ namespace {
 
 using checkpoint::DType;
 constexpr std::int64_t kLongNs = 60'000'000'000;
+#ifdef SYS_poll
+constexpr long kPollCall = SYS_poll;
+#else
+constexpr long kPollCall = SYS_ppoll;
+#endif
 
 class HolderTest : public testing::Test {
  protected:
@@ -33,7 +43,20 @@ class HolderTest : public testing::Test {
     ASSERT_TRUE(holder.ok()) << holder.status().message();
     holder_ = std::move(*holder);
     stop_.reset(::eventfd(0, EFD_CLOEXEC));
-    thread_ = std::thread([this] { ended_ = holder_->run(stop_.get()); });
+    thread_ = std::thread([this] {
+      thread_id_ = ::gettid();
+      ended_ = holder_->run(stop_.get());
+    });
+  }
+  // Whoever cuts a file short while it is read kills the reader: tests that cut wait for this.
+  void wait_until_it_sleeps() {
+    for (int look = 0; look < 10'000; ++look) {
+      auto call = base::read_file(fmt::format("/proc/self/task/{}/syscall", thread_id_.load()), 100);
+      ASSERT_TRUE(call.ok()) << call.status().message();
+      if (call->starts_with(fmt::format("{} ", kPollCall))) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    FAIL() << "the holder does not come to rest";
   }
   void stop() {
     if (!thread_.joinable()) return;
@@ -80,6 +103,7 @@ class HolderTest : public testing::Test {
   std::unique_ptr<Holder> holder_;
   base::UniqueFd stop_;
   std::thread thread_;
+  std::atomic<pid_t> thread_id_ = 0;
   base::Status ended_;
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -272,6 +296,7 @@ TEST_F(HolderTest, SlotsThatSomebodyCutOrRemovedAreReplaced) {
   ASSERT_TRUE(wait_for(Say::durable, 1));
   std::uint64_t step = 1;
   for (const bool cut : {true, false}) {
+    ASSERT_NO_FATAL_FAILURE(wait_until_it_sleeps());
     for (const auto& file : std::filesystem::directory_iterator(dir_.path() + "/shm")) {
       if (file.path().filename().string().find(".slot-") == std::string::npos) continue;
       if (cut) {
@@ -286,6 +311,25 @@ TEST_F(HolderTest, SlotsThatSomebodyCutOrRemovedAreReplaced) {
   EXPECT_EQ(steps_on_disk(), (std::vector<std::uint64_t>{3, 2, 1}));
 }
 
+// While it is written, too: then it is written once, or not at all, and in no case for ever.
+TEST_F(HolderTest, ASlotThatIsRemovedWhileItIsWrittenIsNotWrittenAgain) {
+  start();
+  Rank rank(options(0, 1));
+  for (std::uint64_t step = 1; step <= 20; ++step) {
+    ASSERT_TRUE(rank.save(step, true)) << rank.trainer.refusal();
+    std::this_thread::sleep_for(std::chrono::microseconds(step * 500));
+    for (const auto& file : std::filesystem::directory_iterator(dir_.path() + "/shm")) {
+      if (file.path().filename().string().find(".slot-") == std::string::npos) continue;
+      std::filesystem::remove(file.path());
+    }
+  }
+  ASSERT_TRUE(rank.save(21, true)) << rank.trainer.refusal();
+  ASSERT_TRUE(wait_for(Say::durable, 21));
+  stop();
+  const auto steps = steps_on_disk();
+  EXPECT_EQ(std::set(steps.begin(), steps.end()).size(), steps.size()) << "each of them once";
+}
+
 // One rank's part of a step is lost before the other's is there: nobody waits for it for ever.
 TEST_F(HolderTest, AStepThatLostAPartIsToldAsFailed) {
   start();
@@ -295,6 +339,7 @@ TEST_F(HolderTest, AStepThatLostAPartIsToldAsFailed) {
   (void)b.trainer.left_behind(kLongNs);  // the holder has looked at all slots by now
   const auto pinned = a.trainer.left_behind(0);
   ASSERT_EQ(pinned.size(), 1U);
+  ASSERT_NO_FATAL_FAILURE(wait_until_it_sleeps());
   std::filesystem::resize_file(pinned[0].slot->path(), 0);
   b.trainer.look();  // it wakes up
   ASSERT_TRUE(wait_for(Say::failed, 1));

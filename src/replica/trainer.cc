@@ -53,10 +53,13 @@ std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) {
 
 bool Trainer::wait_for(const std::function<bool()>& found, std::int64_t wait_ns) {
   constexpr std::int64_t kLookNs = 5'000'000;  // a slot that gets free makes no noise
+  constexpr int kLooksBeforeAsking = 200;      // nor does one that was removed before we saw it
   bool asked = false;
-  while (!found()) {
+  for (int looks = 1; !found(); ++looks) {
     if (!link_.refusal().empty()) {
       if (std::exchange(asked, true)) return false;
+      link_.ask_again();
+    } else if (looks % kLooksBeforeAsking == 0) {
       link_.ask_again();
     }
     if (wait_ns <= 0) return false;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,32 @@ def test_a_clean_end_inside_the_grace_time_does_not_end_the_job(cluster, runner,
     assert [row["attempt"] for row in report["attempts"]] == [1, 65537]
     assert [row["origin"] for row in report["failures"]] == ["preemption"]
     assert report["state"] == "finished"
+
+
+# Before the real one: the second question after a job, the one at its stop, dies of SIGTERM, which
+# Slurm sends to all processes of a step.
+DIES_ONCE = """#!/bin/sh
+if [ "$1 $2" = "show job" ]; then
+  echo >> {count}
+  [ "$(wc -l < {count})" = 2 ] && kill -TERM $$
+fi
+exec {real} "$@"
+"""
+
+
+def test_a_question_that_is_killed_with_the_step_is_asked_again(cluster, runner, tmp_path):
+    wrapper = tmp_path / "bin" / "scontrol"
+    wrapper.parent.mkdir()
+    wrapper.write_text(DIES_ONCE.format(count=tmp_path / "asked", real=shutil.which("scontrol")))
+    wrapper.chmod(0o755)
+    path = f"env PATH={wrapper.parent}:$PATH"
+    job = runner.submit(runner.script(SAVES), by=f"srun {path}")
+    job.wait_printed("fresh")
+    cluster.preempt()
+    job.wait_requeued()
+    assert job.wait_over() == "COMPLETED", job.printed()
+    assert (tmp_path / "asked").read_text().count("\n") >= 3
+    assert [row["origin"] for row in runner.report()["failures"]] == ["preemption"]
 
 
 def test_a_rank_that_catches_nothing_uses_its_grace_time(cluster, runner):
