@@ -87,14 +87,15 @@ run_fuzz() {
   done
 }
 
+# Most tests wait for processes most of the time: three at once, the longest folders first.
 run_pytest() {
   local folder folders=()
-  for folder in tests/python tests/agent tests/docs tests/golden tests/interval tests/checkpoint tests/replica \
-    tests/e2e tests/failure tests/kill tests/nodes tests/slurm tests/store tools; do
+  for folder in tests/slurm tests/nodes tests/kill tests/replica tests/store tests/agent tests/e2e tests/python \
+    tests/checkpoint tests/docs tests/golden tests/interval tests/failure tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \
-    PYTHONPATH=$root/build/python${PYTHONPATH:+:$PYTHONPATH} "$python" -m pytest "${folders[@]}"
+    PYTHONPATH=$root/build/python${PYTHONPATH:+:$PYTHONPATH} "$python" -m pytest -n 3 --dist loadgroup "${folders[@]}"
 }
 
 failed=()

@@ -61,6 +61,10 @@ class Training:
         return re.findall(r"RuntimeWarning: (headway: .*)", self.output())
 
 
+def is_written(machine: Machine) -> bool:
+    return bool(machine.steps()) and not list(machine.checkpoints.glob(".draft-*"))
+
+
 def meets(
     machine: Machine,
     breaks: Callable[[], None],
@@ -71,8 +75,8 @@ def meets(
     """The whole story; `breaks` and `mends` happen while nothing else does."""
     training = Training(machine, prefix, **variables)
     training.pauses_after(4)
+    wait_until(lambda: is_written(machine), "what it has saved is on disk")
     before = sorted(machine.checkpoints.glob("step-*"))
-    assert before, training.output()
     machine.headway("ckpt", "verify", before[-1])
     breaks()
     training.goes_on_after(4)
