@@ -51,15 +51,17 @@ def row(name: str, unit: str, ours: float, peer: float | None, peer_name: str | 
 def run(script: str, *arguments: object, killed: bool = False) -> Any:
     done = subprocess.run(
         [sys.executable, str(FOLDER / script), *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        capture_output=True,
         text=True,
         env={**os.environ, "HEADWAY_DISABLE": "1", "HEADWAY_REPLICA_DIR": MEMORY},
     )
     if killed:
         return {}
     if done.returncode != 0:
-        raise SystemExit(f"bench_checkpoint: {script} {arguments} ended with {done.returncode}")
+        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+        raise SystemExit(
+            f"bench_checkpoint: {script} {arguments} ended with {done.returncode}: {last}"
+        )
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -173,6 +173,13 @@ class TorchCheckpointing(Engine):
 
 
 class DcpAsyncProcess(DcpAsyncThread):
+    """It asks for a process group, also of one."""
+
+    def __init__(self, work: Workload, folder: Path) -> None:
+        super().__init__(work, folder)
+        store = torch.distributed.HashStore()
+        torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+
     def save(self) -> None:
         from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
 

@@ -66,4 +66,5 @@ def main() -> None:
         os.write(diary, f"{step}\n".encode())
 
 
-main()
+if __name__ == "__main__":  # peers start processes that import this file again
+    main()

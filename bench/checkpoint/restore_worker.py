@@ -73,4 +73,5 @@ def main() -> None:
     print(json.dumps({"restore_s": seconds, "first_step_s": time.perf_counter() - begin}))
 
 
-main()
+if __name__ == "__main__":  # peers start processes that import this file again
+    main()

@@ -51,7 +51,8 @@ class HolderTest : public testing::Test {
   // Whoever cuts a file short while it is read kills the reader: tests that cut wait for this.
   void wait_until_it_sleeps() {
     for (int look = 0; look < 10'000; ++look) {
-      auto call = base::read_file(fmt::format("/proc/self/task/{}/syscall", thread_id_.load()), 100);
+      auto call =
+          base::read_file(fmt::format("/proc/self/task/{}/syscall", thread_id_.load()), 100);
       ASSERT_TRUE(call.ok()) << call.status().message();
       if (call->starts_with(fmt::format("{} ", kPollCall))) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
