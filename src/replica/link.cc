@@ -239,18 +239,24 @@ void Link::take(const Message& message) {
 }
 
 void Link::take_slots(const std::vector<std::string>& paths) {
+  std::vector<std::shared_ptr<Slot>> before;
+  bool first = false;
+  {
+    const Lock lock(mutex_);
+    before = slots_;
+    first = !answered_;
+  }
   std::vector<std::shared_ptr<Slot>> slots;
   for (const std::string& path : paths) {
-    const auto known = std::find_if(slots_.begin(), slots_.end(),
+    const auto known = std::find_if(before.begin(), before.end(),
                                     [&](const auto& slot) { return slot->path() == path; });
-    if (known != slots_.end()) {
+    if (known != before.end()) {
       slots.push_back(*known);
     } else if (auto slot = Slot::open(path); slot.ok()) {
       slots.push_back(*slot);
     }
   }
   // A restart waits for the first answer: it must not wait for pages too.
-  const bool first = !answered_;
   const auto publish = [&] {
     const Lock lock(mutex_);
     slots_ = slots;
