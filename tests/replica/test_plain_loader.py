@@ -30,7 +30,7 @@ from torch.utils.data import (
 )
 
 from headway.checkpoint import CheckpointError, resumable, tagged
-from headway.checkpoint.loader import epoch_of
+from headway.checkpoint.loader import epoch_of, keep_epoch
 from headway.checkpoint.parts import RngPart
 
 ROWS = 23
@@ -380,6 +380,25 @@ def test_another_loader_is_noticed() -> None:
     again = resumable(MAKERS["shuffled"]())
     with pytest.raises(CheckpointError, match=r"saved with 1 generators .* and has 0 and 0"):
         again.load_state_dict(state_after(MAKERS["generator"](), 2))
+
+
+@pytest.mark.parametrize(
+    ("batches", "ranks", "epoch"), [(3, 2, 1), (7, 1, 1), (4, 2, 2), (8, 1, 2)]
+)
+def test_passes_that_are_over_are_so_for_any_number_of_ranks(
+    batches: int, ranks: int, epoch: int
+) -> None:
+    """Eight batches for one rank; the pass was over where all ranks together had eight."""
+    loader = resumable(DataLoader(Rows(), 3))
+    for _ in loader:
+        pass
+    taken = iter(loader)
+    for _ in range(batches):
+        next(taken)
+    coded = tagged.encode(loader.state_dict(), "loader", lambda *_: None)
+    again = resumable(DataLoader(Rows(), 3))
+    keep_epoch(again, coded, ranks, 1)
+    assert epoch_of(again) == epoch
 
 
 def test_two_loops_at_once_have_no_position() -> None:

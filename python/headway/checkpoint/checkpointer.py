@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import difflib
+import inspect
 import os
 import sys
 import time
@@ -58,9 +60,16 @@ def _make_parts(
         )
     if loader is not None:
         parts["loader"] = _loader_part("loader", loader)
+    if not (parts or others or values is not None):
+        raise CheckpointError(
+            "checkpointer: nothing is named that could be saved: give it model= and optimizer="
+        )
     for name, thing in others.items():
         if not name.isidentifier() or name in ("model", "optimizer", "loader", "values", "rng"):
             raise CheckpointError(f"checkpointer: {name!r} cannot be the name of a part")
+        near = difflib.get_close_matches(name, inspect.signature(Checkpointer).parameters, 1)
+        if near and not callable(getattr(thing, "state_dict", None)):
+            raise CheckpointError(f"checkpointer: no option {name!r}; did you mean {near[0]!r}?")
         plain = loaders.is_plain(thing)
         parts[name] = _loader_part(name, thing) if plain else StatefulPart(name, thing)
     if values is not None:
@@ -73,6 +82,13 @@ def _loader_part(name: str, loader: Any) -> StatefulPart:
     if loaders.is_plain(loader):
         loader = loaders.resumable(loader)
     return StatefulPart(name, loader, per_rank=True)
+
+
+def has_checkpoints(folder: str) -> bool:
+    try:
+        return any(name.startswith("step-") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 class Checkpointer:
@@ -109,6 +125,11 @@ class Checkpointer:
         **others: Any,
     ) -> None:
         self.folder = os.path.abspath(folder)
+        for name, count in (("every_steps", every_steps), ("stage_steps", stage_steps)):
+            if count is not None and (not isinstance(count, int) or count < 1):
+                raise CheckpointError(
+                    f"checkpointer: {name}={count!r}: want a whole number above 0"
+                )
         self._keep = (keep_last, keep_every_hours * 3600)
         self.parts = _make_parts(model, optimizer, loader, values, others)
         self.upload = store.target(upload)
@@ -149,6 +170,8 @@ class Checkpointer:
         self._same = Sameness(self.group)
         self._guests = Guests(self.place, self.group)
         self._only_in_memory = False  # what the job went on from, and in that of few
+        # Retention would remove in favour of a run that began anew what an earlier one has left.
+        self._unread = has_checkpoints(self.folder)
 
     # ---- saving
 
@@ -156,6 +179,7 @@ class Checkpointer:
         """The state is safe from this process's death when it returns, and with `wait` from the
         machine's. A step that is saved already is not saved again. Raises CheckpointError where it
         cannot be saved."""
+        self._check_read()
         with checkpoint_blocked():
             saved = self._is_saved(step) or self._stage(step, data, persist=True, wait_s=WAIT_S)
             if not saved:
@@ -163,6 +187,13 @@ class Checkpointer:
                 raise CheckpointError(f"checkpointer: step {step} is not saved: {why}")
             if wait:
                 self.wait()
+
+    def _check_read(self) -> None:
+        if self._unread:
+            raise CheckpointError(
+                f"checkpointer: {self.folder} holds checkpoints of an earlier run: call restore() "
+                "before the first save to go on from them, or save into another folder"
+            )
 
     def _is_saved(self, step: int) -> bool:
         """And on its way to the disk, or there; what failed is not. The same on all ranks."""
@@ -172,6 +203,7 @@ class Checkpointer:
 
     def maybe_save(self, step: int, *, data: int | None = None) -> bool:
         """To be called after every step, on every rank."""
+        self._check_read()
         self._take_news()
         if should_stop(step):
             self.save(step, data=data, wait=True)
@@ -392,6 +424,7 @@ class Checkpointer:
     def restore(self) -> int | None:
         """Puts the newest state that all ranks have into the model, the optimizer and the rest.
         Before DDP, torch.compile or the like get hold of the model it costs no copy."""
+        self._unread = False
         core.begin(rec.RESTORE)
         try:
             self._check_served()

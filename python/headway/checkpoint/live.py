@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from headway.checkpoint import collect, tagged
+from headway.checkpoint import loader as loaders
 from headway.checkpoint.errors import CheckpointError
-from headway.checkpoint.parts import ModelPart, OptimizerPart
+from headway.checkpoint.parts import ModelPart, OptimizerPart, StatefulPart
 from headway.checkpoint.tensors import TORCH_DTYPES, is_dtensor
 
 if TYPE_CHECKING:
@@ -77,10 +78,15 @@ def load_rest(
     for name, part in keeper.parts.items():
         if name not in document["parts"]:
             raise Mismatch(f"{name}: not in what was saved")
-        if part.per_rank and saved_ranks != keeper.place.world_size:
+        ranks = keeper.place.world_size
+        if part.per_rank and saved_ranks != ranks:
+            kept = ""
+            if isinstance(part, StatefulPart) and loaders.is_resumable(part.thing):
+                loaders.keep_epoch(part.thing, document["parts"][name], saved_ranks, ranks)
+                kept = f"; the pass after epoch {loaders.epoch_of(part.thing)} begins anew"
             warnings.warn(
                 f"headway: {name} is not restored: it was saved by {saved_ranks} ranks, each its "
-                f"own, and there are {keeper.place.world_size} now",
+                f"own, and there are {ranks} now{kept}",
                 RuntimeWarning,
                 stacklevel=5,
             )

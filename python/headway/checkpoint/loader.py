@@ -265,6 +265,23 @@ class _Position:
         self._set(now)
 
 
+def keep_epoch(loader: Any, coded: Any, saved_ranks: int, ranks: int) -> None:
+    """Of a state of another number of ranks: passes that are over are so for any number. `coded`:
+    as it is stored. One of which all ranks together had consumed everything is over, too."""
+    position = loader._headway
+    if not isinstance(coded, dict) or type(coded.get("epoch")) is not int:
+        return
+    position.epoch = coded["epoch"]
+    under_way = coded.get("pass")
+    consumed = under_way.get("consumed") if isinstance(under_way, dict) else None
+    try:
+        batches = len(loader) * ranks
+    except TypeError:  # an IterableDataset without a length
+        return
+    if type(consumed) is int and consumed * saved_ranks >= batches:
+        position.epoch += 1
+
+
 def finished(state: dict[str, Any]) -> dict[str, Any]:
     """A plain loader's state, from one who knows that the pass is over without asking for more."""
     if not isinstance(state.get("pass"), dict):
