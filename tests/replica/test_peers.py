@@ -234,7 +234,9 @@ def test_machines_are_lost_again_and_again(
     reached = 0
     for _ in range(4):
         job = machines.start([0, 1, 2], STEPS=40, EVERY=100000)
-        target = reached + chance.randrange(1, 6)
+        # Not in the first step after a loss: until all have saved it, what the lost machine had of
+        # its own is in one memory, and docs/saving.md does not promise more.
+        target = reached + chance.randrange(2, 7)
         victim = chance.randrange(3)
         waits(job, f"rank {victim} step {target}\n")
         job.kill()
