@@ -77,7 +77,8 @@ def main() -> None:
         scheduler.step()
         values["seen"].append(step)
         values["best"] = min(values["best"], loss.item())
-        if os.environ.get("SURE"):
+        # The first steps may be over before there is memory to save them into.
+        if os.environ.get("SURE") or (step == 1 and os.environ.get("SURE_FIRST")):
             keeper.save(step)
         else:
             keeper.maybe_save(step)
