@@ -62,7 +62,7 @@ class Holder:
 def main() -> None:
     dist.init_process_group("gloo")
     if MODE == "keep":
-        hw.checkpointer(FOLDER, table=Holder(state(1.0))).save(1)
+        hw.checkpointer(FOLDER + "-kept", table=Holder(state(1.0))).save(1)
     elif MODE == "load":
         loaded, wanted = state(0.0), state(1.0)
         dcp.load(loaded, storage_reader=hw.dcp.Reader(FOLDER))
