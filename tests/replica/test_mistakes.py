@@ -14,6 +14,7 @@ def test_each_is_answered(machine: Machine) -> None:
     )
     assert "text: checkpointer: every_steps='10': want a whole number above 0" in said
     assert "negative: checkpointer: stage_steps=-1: want a whole number above 0" in said
+    assert "parts model train_loader rng" in said, "what can be saved may have any name"
 
 
 def test_what_an_earlier_run_has_left_is_not_pushed_out(machine: Machine) -> None:

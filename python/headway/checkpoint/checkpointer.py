@@ -34,6 +34,7 @@ from headway.checkpoint.parts import (
     StatefulPart,
     ValuesPart,
     is_plain_optimizer,
+    is_stateful,
 )
 from headway.checkpoint.restore import restore
 from headway.checkpoint.same import Sameness
@@ -67,11 +68,13 @@ def _make_parts(
     for name, thing in others.items():
         if not name.isidentifier() or name in ("model", "optimizer", "loader", "values", "rng"):
             raise CheckpointError(f"checkpointer: {name!r} cannot be the name of a part")
+        if loaders.is_plain(thing):
+            parts[name] = _loader_part(name, thing)
+            continue
         near = difflib.get_close_matches(name, inspect.signature(Checkpointer).parameters, 1)
-        if near and not callable(getattr(thing, "state_dict", None)):
+        if near and not is_stateful(thing):
             raise CheckpointError(f"checkpointer: no option {name!r}; did you mean {near[0]!r}?")
-        plain = loaders.is_plain(thing)
-        parts[name] = _loader_part(name, thing) if plain else StatefulPart(name, thing)
+        parts[name] = StatefulPart(name, thing)
     if values is not None:
         parts["values"] = ValuesPart(values)
     parts["rng"] = RngPart()

@@ -140,13 +140,15 @@ def _beside(parameter: torch.Tensor, group: dict[str, Any], key: str, value: Any
     return value.to(parameter.device)
 
 
+def is_stateful(thing: Any) -> bool:
+    return all(callable(getattr(thing, name, None)) for name in ("state_dict", "load_state_dict"))
+
+
 class StatefulPart:
     """Anything with state_dict() and load_state_dict()."""
 
     def __init__(self, name: str, thing: Any, per_rank: bool = False) -> None:
-        if not callable(getattr(thing, "state_dict", None)) or not callable(
-            getattr(thing, "load_state_dict", None)
-        ):
+        if not is_stateful(thing):
             raise CheckpointError(
                 f"{name}: a {type(thing).__name__} has no state_dict() and load_state_dict(), and "
                 "is no DataLoader"

@@ -28,6 +28,10 @@ answer("nothing", lambda: hw.checkpointer(folder))
 answer("text", lambda: hw.checkpointer(folder, model=model, every_steps="10"))
 answer("negative", lambda: hw.checkpointer(folder, model=model, stage_steps=-1))
 
+rows = torch.utils.data.DataLoader(torch.arange(8))
+keeper = hw.checkpointer(folder, model=model, train_loader=rows)  # near an option, and none
+print("parts", *keeper.parts)
+
 keeper = hw.checkpointer(folder, model=model, every_steps=1)
 keeper.save(1, wait=True)
 keeper.close()
