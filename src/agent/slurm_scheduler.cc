@@ -40,8 +40,7 @@ SlurmScheduler::SlurmScheduler(const SlurmInfo& info, const Environment& environ
 
 void SlurmScheduler::ask_times() {
   if (!asks_) return;
-  launch_ask_.start({"scontrol", "show", "job", "-o", info_.job_id}, environment_, signals_,
-                    answer_bound_ns);
+  ask_job(launch_ask_);
   config_ask_.start({"scontrol", "show", "config"}, environment_, signals_, answer_bound_ns);
 }
 
@@ -70,9 +69,12 @@ void SlurmScheduler::on_signal(std::int64_t now_monotonic_ns) {
 
 void SlurmScheduler::ask_why() {
   at_stop_.reset();
-  if (!asks_) return;
-  stop_ask_.start({"scontrol", "show", "job", "-o", info_.job_id}, environment_, signals_,
-                  answer_bound_ns);
+  if (asks_) ask_job(stop_ask_);
+}
+
+void SlurmScheduler::ask_job(Ask& ask) const {
+  ask.start({"scontrol", "show", "job", "-o", info_.job_id}, environment_, signals_,
+            answer_bound_ns);
 }
 
 std::string SlurmScheduler::words() const {

@@ -51,6 +51,7 @@ class SlurmScheduler final : public Scheduler {
  private:
   [[nodiscard]] std::string words() const;
   void ask_why();
+  void ask_job(Ask& ask) const;
   void stay_until_told(Signals& own_signals) const;
 
   const SlurmInfo info_;
