@@ -129,7 +129,10 @@ Status Holder::run(int stop) {
   }
   if (uploader_) uploader_->give_up();
   if (!last_.ok()) return last_;
-  for (const auto& [number, rank] : ranks_) rank->slots.remove_all();
+  // Also memory that somebody asked for just before the end, and that nobody has yet.
+  give_up_ = true;
+  memory_.end();
+  remove_slots_in(options_.folder);
   ::unlink((options_.folder + "/" + kHolderSocket).c_str());
   ::unlink((options_.folder + "/" + kHolderLog).c_str());
   ::unlink((options_.folder + "/" + kHolderWanted).c_str());

@@ -131,6 +131,18 @@ struct Rank {
   std::vector<std::byte> memory;
 };
 
+TEST_F(HolderTest, MemoryThatIsBeingFetchedWhenItEndsIsGivenBack) {
+  for (int round = 0; round < 20; ++round) {
+    start();
+    Rank a(options(0, 1));
+    ASSERT_TRUE(a.trainer.plan({{{"w", DType::u8, {a.memory.size()}, {0}}, true}}, 2).ok());
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 100));
+    stop();
+    ASSERT_TRUE(ended_.ok()) << ended_.message();
+    EXPECT_FALSE(std::filesystem::exists(dir_.path() + "/shm")) << "round " << round;
+  }
+}
+
 TEST_F(HolderTest, AStepThatAllRanksPinnedGetsToTheDisk) {
   start();
   Rank a(options(0, 2));

@@ -108,11 +108,6 @@ void RankSlots::add(std::vector<std::shared_ptr<Slot>> slots) {
   for (auto& slot : slots) slots_.push_back(std::move(slot));
 }
 
-void RankSlots::remove_all() {
-  for (const auto& slot : slots_) ::unlink(slot->path().c_str());
-  slots_.clear();
-}
-
 std::vector<std::string> RankSlots::new_paths(std::uint32_t count) {
   std::vector<std::string> paths;
   for (; count > 0; --count) paths.push_back(folder_ + "/" + text_of({rank_, next_++}));
@@ -141,6 +136,10 @@ std::vector<std::uint32_t> ranks_in(const std::string& folder) {
   std::set<std::uint32_t> ranks;
   for (const SlotName& name : names_in(folder)) ranks.insert(name.rank);
   return {ranks.begin(), ranks.end()};
+}
+
+void remove_slots_in(const std::string& folder) {
+  for (const SlotName& name : names_in(folder)) ::unlink((folder + "/" + text_of(name)).c_str());
 }
 
 }  // namespace headway::replica

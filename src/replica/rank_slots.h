@@ -39,7 +39,6 @@ class RankSlots {
   std::vector<std::shared_ptr<Slot>> drop_broken(
       const std::function<bool(const std::shared_ptr<Slot>&)>& in_use);
   void add(std::vector<std::shared_ptr<Slot>> slots);
-  void remove_all();
   // Paths for `count` new ones.
   [[nodiscard]] std::vector<std::string> new_paths(std::uint32_t count);
 
@@ -60,5 +59,6 @@ base::Result<std::vector<std::shared_ptr<Slot>>> allocate_slots(
 
 // The ranks whose slots lie in a folder.
 [[nodiscard]] std::vector<std::uint32_t> ranks_in(const std::string& folder);
+void remove_slots_in(const std::string& folder);
 
 }  // namespace headway::replica

@@ -3,6 +3,10 @@
 namespace headway::replica {
 
 Worker::~Worker() {
+  end();
+}
+
+void Worker::end() {
   {
     const std::lock_guard lock(mutex_);
     leave_ = true;
@@ -14,6 +18,7 @@ Worker::~Worker() {
 void Worker::add(std::function<void()> task) {
   {
     const std::lock_guard lock(mutex_);
+    if (leave_) return;
     tasks_.push_back(std::move(task));
     if (!thread_.joinable()) thread_ = std::thread([this] { stay(); });
   }

@@ -18,6 +18,8 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   void add(std::function<void()> task);
+  // As destroying it; it takes nothing more.
+  void end();
 
  private:
   void stay();

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from marked_processes import processes_with
+from marked_processes import parent_of, processes_with
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway")).absolute()
@@ -101,6 +101,9 @@ class Machine:
                 found.append(pid)
         return found
 
+    def holders_of(self, agent: int) -> list[int]:
+        return [pid for pid in self.holders() if parent_of(pid) == agent]
+
     def end_holders(self, number: int = signal.SIGTERM) -> None:
         for pid in self.holders():
             os.kill(pid, number)
@@ -117,5 +120,5 @@ class Machine:
             os.kill(pid, signal.SIGKILL)
         memory = [str(path) for path in self.memory.rglob("*") if not path.is_dir()]
         shutil.rmtree(self.memory, ignore_errors=True)
-        assert not left, "processes were left behind"
-        assert not memory, "memory was left behind"
+        assert not left, f"processes were left behind: {left}"
+        assert not memory, f"memory was left behind: {memory}"

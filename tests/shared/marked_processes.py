@@ -13,6 +13,12 @@ def proc_file(pid: int, name: str) -> bytes:
         return b""
 
 
+def parent_of(pid: int) -> int:
+    """Zero once it is gone."""
+    words = proc_file(pid, "stat").rpartition(b")")[2].split()
+    return int(words[1]) if words else 0
+
+
 def processes_with(name: str, value: str) -> list[int]:
     """Those whose environment has name=value."""
     wanted = f"{name}={value}".encode()
