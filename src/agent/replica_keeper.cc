@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/start_process.h"
+#include "replica/abandoned.h"
 #include "replica/holder.h"
 #include "replica/packet_socket.h"
 
@@ -126,8 +127,8 @@ bool ReplicaKeeper::finish(const std::function<void()>& waiting) {
       uploaded = !WIFEXITED(how) || WEXITSTATUS(how) != replica::kExitNotUploaded;
     }
   } else {
-    ::unlink((folder_ + "/" + replica::kHolderSocket).c_str());
-    ::rmdir(folder_.c_str());
+    // None was ever started, or it was killed and no rank has asked for another.
+    replica::remove_replicas(folder_);
   }
   listener_.reset();
   folder_.clear();

@@ -30,7 +30,7 @@ std::int64_t last_used_ns(const std::string& folder, const std::vector<base::Fol
 
 bool is_ours(const std::string& name) {
   return name == kHolderLock || name == kHolderSocket || name == kHolderLog ||
-         name.starts_with("rank-");
+         name == kHolderWanted || name.starts_with("rank-");
 }
 
 bool remove_one(const std::string& folder, std::int64_t now_ns) {
@@ -46,13 +46,20 @@ bool remove_one(const std::string& folder, std::int64_t now_ns) {
   const base::UniqueFd lock(
       ::open((folder + "/" + kHolderLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
-  for (const base::FolderEntry& entry : entries.value()) {
-    ::unlink((folder + "/" + entry.name).c_str());
-  }
-  return ::rmdir(folder.c_str()) == 0;
+  remove_replicas(folder);
+  return true;
 }
 
 }  // namespace
+
+void remove_replicas(const std::string& folder) {
+  const auto entries = base::real_file_system().list(folder);
+  if (!entries.ok()) return;
+  for (const base::FolderEntry& entry : entries.value()) {
+    if (!entry.is_folder && is_ours(entry.name)) ::unlink((folder + "/" + entry.name).c_str());
+  }
+  ::rmdir(folder.c_str());
+}
 
 int remove_abandoned(const std::string& root, const std::string& own, std::int64_t now_ns) {
   const auto entries = base::real_file_system().list(root);

@@ -1,5 +1,6 @@
-// Replicas that nobody will come back for: their holder and their agent were both killed, and the
-// machine's memory is full of them. Whoever opens a folder beside them clears them away.
+// Giving memory back: a folder of replicas that nobody needs any more, and those that nobody will
+// come back for, because their holder and their agent were both killed. Whoever opens a folder
+// beside such clears them away.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +9,10 @@
 namespace headway::replica {
 
 inline constexpr std::int64_t abandoned_after_ns = 600'000'000'000;
+
+// Slots, socket, log and lock, and the folder if nothing else is in it. Its holder calls this, or
+// whoever knows that there is none.
+void remove_replicas(const std::string& folder);
 
 // Removes the folders in `root` but `own` whose lock is free, whose socket nobody listens on, and
 // that were last used so long ago. Returns how many. `now_ns`: real time.

@@ -132,12 +132,7 @@ Status Holder::run(int stop) {
   // Also memory that somebody asked for just before the end, and that nobody has yet.
   give_up_ = true;
   memory_.end();
-  remove_slots_in(options_.folder);
-  ::unlink((options_.folder + "/" + kHolderSocket).c_str());
-  ::unlink((options_.folder + "/" + kHolderLog).c_str());
-  ::unlink((options_.folder + "/" + kHolderWanted).c_str());
-  ::unlink((options_.folder + "/" + kHolderLock).c_str());
-  ::rmdir(options_.folder.c_str());
+  remove_replicas(options_.folder);
   return {};
 }
 

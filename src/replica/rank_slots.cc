@@ -138,8 +138,4 @@ std::vector<std::uint32_t> ranks_in(const std::string& folder) {
   return {ranks.begin(), ranks.end()};
 }
 
-void remove_slots_in(const std::string& folder) {
-  for (const SlotName& name : names_in(folder)) ::unlink((folder + "/" + text_of(name)).c_str());
-}
-
 }  // namespace headway::replica

@@ -59,6 +59,5 @@ base::Result<std::vector<std::shared_ptr<Slot>>> allocate_slots(
 
 // The ranks whose slots lie in a folder.
 [[nodiscard]] std::vector<std::uint32_t> ranks_in(const std::string& folder);
-void remove_slots_in(const std::string& folder);
 
 }  // namespace headway::replica

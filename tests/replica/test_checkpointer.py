@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from replica_machine import Machine, end_of
+from replica_machine import SCRIPTS, Machine, end_of
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +101,13 @@ def test_the_holder_may_die_at_any_time(machine: Machine, undisturbed: str) -> N
     output = machine.run("train.py")
     assert "goes on after 7 from replica" in output, "the next one takes the slots over"
     assert end_of(output) == undisturbed
+
+
+def test_memory_is_given_back_though_the_holder_was_killed_at_the_end(machine: Machine) -> None:
+    script = SCRIPTS / "kill_holder_and_end.py"
+    machine.headway("run", "--nproc", 1, "--job", "j", script)
+    assert not [path for path in machine.memory.rglob("*") if not path.is_dir()]
+    assert machine.steps() == [1]
 
 
 def test_it_saves_while_it_trains_on(machine: Machine) -> None:
