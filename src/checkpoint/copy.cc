@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "checkpoint/chunks.h"
 #include "checkpoint/look.h"
 
@@ -14,7 +16,7 @@ using base::Status;
 
 // By everything that the manifests say, checksums included.
 bool is_same(const Manifest& a, const Manifest& b) {
-  if (a.step != b.step || a.data != b.data || a.world_size != b.world_size || a.job != b.job ||
+  if (a.step != b.step || a.base != b.base || a.data != b.data || a.world_size != b.world_size || a.job != b.job ||
       a.attempt != b.attempt || a.time_ns != b.time_ns || a.files.size() != b.files.size()) {
     return false;
   }
@@ -28,11 +30,22 @@ bool is_same(const Manifest& a, const Manifest& b) {
   return true;
 }
 
-const Look* find_same(const std::vector<Look>& looks, const Manifest& manifest) {
-  for (const Look& look : looks) {
-    if (look.state.ok() && is_same(look.manifest, manifest)) return &look;
+// Whoever asks for a copy wants one that is good, not one that was.
+Result<std::optional<CheckpointName>> find_good_copy(FileSystem& files, const std::string& folder,
+                                                     const Manifest& manifest,
+                                                     const Progress& progress) {
+  auto looks = look_at_all(files, folder);
+  if (!looks.ok()) {
+    if (looks.status().code() != base::Code::not_found) return looks.status();
+    return std::optional<CheckpointName>();
   }
-  return nullptr;
+  for (const Look& look : *looks) {
+    if (!look.state.ok() || !is_same(look.manifest, manifest)) continue;
+    auto report = verify_checkpoint(files, look.path, progress);
+    if (!report.ok()) return report.status();
+    if (report->good()) return std::optional(look.name);
+  }
+  return std::optional<CheckpointName>();
 }
 
 }  // namespace
@@ -56,29 +69,25 @@ Result<Copied> copy_checkpoint(FileSystem& files, const std::string& from, FileS
                                const std::string& folder, const Progress& progress) {
   auto manifest = read_manifest(files, from);
   if (!manifest.ok()) return manifest.status();
-  if (!manifest->base.empty()) {
-    // Its base would get another name there.
-    return Status::invalid(fmt::format(
-        "{}: only what changed since {}; write it as a whole one with `headway ckpt restore-to`",
-        from, manifest->base));
-  }
   if (Status status = check_files(files, from, *manifest); !status.ok()) return status;
   Copied copied;
-  copied.bytes = total_bytes(*manifest);
-  auto looks = look_at_all(to_files, folder);
-  if (looks.ok()) {
-    const Look* same = find_same(*looks, *manifest);
-    if (same != nullptr) {
-      // Whoever asks for a copy wants one that is good, not one that was.
-      auto report = verify_checkpoint(to_files, same->path, progress);
-      if (!report.ok()) return report.status();
-      copied.name = same->name;
-      copied.was_there = report->good();
-      if (copied.was_there) return copied;
-    }
-  } else if (looks.status().code() != base::Code::not_found) {
-    return looks.status();
+  copied.was_there = true;
+  if (!manifest->base.empty()) {
+    auto path = base_path(from, *manifest);
+    if (!path.ok()) return path.status();
+    auto base = copy_checkpoint(files, *path, to_files, folder, progress);
+    if (!base.ok()) return base.status();
+    copied = *base;
+    manifest->base = base->name.text();
   }
+  copied.bytes += total_bytes(*manifest);
+  auto there = find_good_copy(to_files, folder, *manifest, progress);
+  if (!there.ok()) return there.status();
+  if (*there) {
+    copied.name = **there;
+    return copied;
+  }
+  copied.was_there = false;
   CheckpointFolder to(to_files, folder);
   auto draft = Draft::begin(to, *manifest);
   if (!draft.ok()) return draft.status();

@@ -12,11 +12,12 @@
 namespace headway::checkpoint {
 
 struct Copied {
-  CheckpointName name;  // in the other folder
-  std::uint64_t bytes = 0;
-  bool was_there = false;  // the same one, and it was verified: nothing was written
+  CheckpointName name;      // in the other folder
+  std::uint64_t bytes = 0;  // with those of its bases
+  bool was_there = false;   // the same one, and it was verified: nothing was written
 };
-// `from`: a checkpoint. `folder`: made if it is not there; the caller holds its lock.
+// `from`: a checkpoint; with a delta go its bases, first. `folder`: made if it is not there; the
+// caller holds its lock.
 base::Result<Copied> copy_checkpoint(base::FileSystem& files, const std::string& from,
                                      base::FileSystem& to_files, const std::string& folder,
                                      const Progress& progress = {});

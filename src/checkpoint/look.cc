@@ -156,6 +156,19 @@ Status check_bases(FileSystem& files, std::string path, Manifest manifest) {
   return {};
 }
 
+Result<std::uint64_t> bytes_to_read(FileSystem& files, std::string path) {
+  std::uint64_t bytes = 0;
+  for (;;) {
+    auto manifest = read_manifest(files, path);
+    if (!manifest.ok()) return manifest.status();
+    bytes += total_bytes(*manifest);
+    if (manifest->base.empty()) return bytes;
+    auto base = base_path(path, *manifest);
+    if (!base.ok()) return base.status();
+    path = std::move(*base);
+  }
+}
+
 Result<std::vector<Look>> look_at_all(FileSystem& files, const std::string& folder,
                                       const DeepCheck& deep) {
   auto names = names_in(files, folder);
@@ -163,19 +176,24 @@ Result<std::vector<Look>> look_at_all(FileSystem& files, const std::string& fold
   std::vector<Look> looks;
   for (const auto& [name, is_link] : *names) {
     looks.push_back(look_at(files, folder, name, is_link));
-    if (deep && looks.back().state.ok()) looks.back().state = deep(looks.back());
+    if (deep && looks.back().state.ok()) looks.back().state = deep(looks.back().path);
   }
   return looks;
 }
 
 Result<std::string> find_checkpoint(FileSystem& files, const std::string& given,
-                                    std::vector<std::string>& passed) {
+                                    std::vector<std::string>& passed, const std::string& before) {
   const std::string path = without_last_slash(given);
   if (last_name_of(path) == latest_name) return find_latest(files, path);
   if (is_checkpoint(files, path)) return path;
   auto names = names_in(files, path);
   if (!names.ok()) return names.status();
+  bool tried = !before.empty();
   for (const auto& [name, is_link] : *names) {
+    if (tried) {
+      tried = path + "/" + name.text() != before;
+      continue;
+    }
     const Look look = look_at(files, path, name, is_link);
     if (look.state.ok()) return look.path;
     if (!look.unfinished) passed.push_back(look.state.message());

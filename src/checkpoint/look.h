@@ -27,6 +27,8 @@ base::Status find_bad_files(base::FileSystem& files, const std::string& path,
 base::Result<std::string> base_path(const std::string& path, const Manifest& manifest);
 // That what a delta is based on is there too, to the beginning of the chain.
 base::Status check_bases(base::FileSystem& files, std::string path, Manifest manifest);
+// Of the files that make up what is saved there, those of its bases among them.
+base::Result<std::uint64_t> bytes_to_read(base::FileSystem& files, std::string path);
 // The first of them.
 base::Status check_files(base::FileSystem& files, const std::string& path,
                          const Manifest& manifest);
@@ -43,14 +45,16 @@ struct Look {
 };
 // The newest first. A folder that is not there is an error, not an empty one. `deep`: called for
 // each one that looks good; what it says is its state.
-using DeepCheck = std::function<base::Status(const Look& look)>;
+using DeepCheck = std::function<base::Status(const std::string& path)>;
 base::Result<std::vector<Look>> look_at_all(base::FileSystem& files, const std::string& folder,
                                             const DeepCheck& deep = {});
 
 // A path as a person gives it: a checkpoint, a folder of checkpoints (then the newest good one), or
-// FOLDER/LATEST. Those that were passed over, and why, go into `passed`.
+// FOLDER/LATEST. Those that were passed over, and why, go into `passed`. `before`: one of the folder
+// that was tried and is not good after all; an older one is looked for.
 base::Result<std::string> find_checkpoint(base::FileSystem& files, const std::string& path,
-                                          std::vector<std::string>& passed);
+                                          std::vector<std::string>& passed,
+                                          const std::string& before = "");
 // There is a manifest, or it cannot be told that there is none.
 bool is_checkpoint(base::FileSystem& files, const std::string& path);
 

@@ -20,6 +20,7 @@ Candidate candidate_of(const Look& look) {
   each.time_ns = look.manifest.time_ns;
   each.anchor = look.anchor;
   each.is_link = look.is_link;
+  each.is_delta = !look.manifest.base.empty();
   if (look.unfinished) {
     each.state = State::waste;
   } else if (!look.state.ok()) {
@@ -27,6 +28,20 @@ Candidate candidate_of(const Look& look) {
     each.state = code == base::Code::corrupt ? State::damaged : State::unreadable;
   }
   return each;
+}
+
+std::vector<Fate> fates_of(const RetentionPolicy& policy, const std::vector<Look>& looks) {
+  std::vector<Candidate> candidates;
+  std::map<std::string, std::size_t> index;
+  for (const Look& look : looks) {
+    index[look.name.text()] = candidates.size();
+    candidates.push_back(candidate_of(look));
+  }
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    const auto base = index.find(looks[i].manifest.base);
+    if (base != index.end()) candidates[i].base = base->second;
+  }
+  return decide_fates(policy, candidates);
 }
 
 // Scripts go by LATEST: it must not name what is about to go.
@@ -55,20 +70,30 @@ std::uint64_t PrunePlan::bytes_removed() const {
 }
 
 Result<PrunePlan> plan_prune(FileSystem& files, const std::string& folder,
-                             const RetentionPolicy& policy, const DeepCheck& deep) {
-  auto looks = look_at_all(files, folder, deep);
+                             const RetentionPolicy& policy) {
+  auto looks = look_at_all(files, folder);
   if (!looks.ok()) return looks.status();
-  std::vector<Candidate> candidates;
-  std::map<std::string, std::size_t> index;
-  for (const Look& look : *looks) {
-    index[look.name.text()] = candidates.size();
-    candidates.push_back(candidate_of(look));
+  auto fates = fates_of(policy, *looks);
+  return PrunePlan{std::move(*looks), std::move(fates)};
+}
+
+Result<PrunePlan> plan_checked_prune(FileSystem& files, const std::string& folder,
+                                     const RetentionPolicy& policy, const DeepCheck& deep,
+                                     bool all) {
+  auto looks = look_at_all(files, folder, all ? deep : DeepCheck());
+  if (!looks.ok()) return looks.status();
+  PrunePlan plan{std::move(*looks), {}};
+  for (;;) {
+    plan.fates = fates_of(policy, plan.looks);
+    if (all || std::find(plan.fates.begin(), plan.fates.end(), Fate::goes) == plan.fates.end()) {
+      return plan;
+    }
+    // Where a good one goes there is a newest one.
+    const auto newest = std::find(plan.fates.begin(), plan.fates.end(), Fate::newest);
+    Look& look = plan.looks[static_cast<std::size_t>(newest - plan.fates.begin())];
+    look.state = deep(look.path);
+    if (look.state.ok()) return plan;
   }
-  for (std::size_t i = 0; i < looks->size(); ++i) {
-    const auto base = index.find((*looks)[i].manifest.base);
-    if (base != index.end()) candidates[i].base = base->second;
-  }
-  return PrunePlan{std::move(*looks), decide_fates(policy, candidates)};
 }
 
 Status execute_prune(FileSystem& files, const std::string& folder, const PrunePlan& plan) {

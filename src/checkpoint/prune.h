@@ -20,9 +20,14 @@ struct PrunePlan {
   [[nodiscard]] std::uint64_t bytes_removed() const;
 };
 
-// Looks, and removes nothing.
+// Looks, and removes nothing. By manifests and sizes: for a caller that has just written the newest.
 base::Result<PrunePlan> plan_prune(base::FileSystem& files, const std::string& folder,
-                                   const RetentionPolicy& policy, const DeepCheck& deep = {});
+                                   const RetentionPolicy& policy);
+// And where a good one is to go, the newest one that stays is good by `deep`, too, which reads it;
+// with `all`, whatever counts is. Those that are not are damaged ones.
+base::Result<PrunePlan> plan_checked_prune(base::FileSystem& files, const std::string& folder,
+                                           const RetentionPolicy& policy, const DeepCheck& deep,
+                                           bool all);
 base::Status execute_prune(base::FileSystem& files, const std::string& folder,
                            const PrunePlan& plan);
 

@@ -236,6 +236,13 @@ Result<CopyReport> RemoteCheckpoints::upload(const CheckpointFolder& from, base:
   const CheckpointName to = as.value_or(name);
   auto manifest = from.read(name);
   if (!manifest.ok()) return manifest.status();
+  if (!manifest->base.empty()) {
+    // Its base may get another name when it is fetched.
+    return Status::invalid(fmt::format(
+        "{}: only what changed since {}; make a whole one of it first (`headway ckpt restore-to {} "
+        "FOLDER --ranks {}`), and copy that",
+        from.path_of(name), manifest->base, from.path_of(name), manifest->world_size));
+  }
   const std::string path = fmt::format("{}/{}", from.path_of(name), manifest_name);
   auto text = base::read_all(files, path, manifest_bytes_max);
   if (!text.ok()) return text.status();

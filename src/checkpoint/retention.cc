@@ -21,6 +21,8 @@ std::string_view name_of(Fate fate) {
       return "newest";
     case Fate::last:
       return "last";
+    case Fate::whole:
+      return "whole";
     case Fate::every:
       return "every";
     case Fate::anchor:
@@ -43,7 +45,7 @@ std::vector<Fate> decide_fates(const RetentionPolicy& policy,
   // The first of each stretch, so that the answer is the same whenever somebody asks: it stays the
   // first whatever comes later.
   std::map<std::int64_t, std::size_t> firsts;
-  std::size_t good = 0;
+  std::size_t good = 0, whole = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& each = candidates[i];
     if (each.state != State::good) {
@@ -55,6 +57,7 @@ std::vector<Fate> decide_fates(const RetentionPolicy& policy,
       continue;
     }
     ++good;
+    whole += each.is_delta ? 0 : 1;
     if (policy.every_ns > 0) {
       const auto [it, is_new] = firsts.try_emplace(stretch_of(each.time_ns, policy.every_ns), i);
       // Newest first: of equals the later in the list, which was committed first.
@@ -66,6 +69,8 @@ std::vector<Fate> decide_fates(const RetentionPolicy& policy,
       fates[i] = Fate::anchor;
     } else if (good <= policy.last) {
       fates[i] = Fate::last;
+    } else if (!each.is_delta && whole <= policy.last) {
+      fates[i] = Fate::whole;
     } else if (each.is_link) {
       fates[i] = Fate::left;
     }
@@ -76,9 +81,8 @@ std::vector<Fate> decide_fates(const RetentionPolicy& policy,
   // Bases come behind what is based on them.
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t base = candidates[i].base;
-    if (base < fates.size() && !is_removed(fates[i]) && is_removed(fates[base])) {
-      fates[base] = Fate::base;
-    }
+    if (base >= fates.size() || is_removed(fates[i])) continue;
+    if (is_removed(fates[base]) || fates[base] == Fate::whole) fates[base] = Fate::base;
   }
   return fates;
 }

@@ -13,7 +13,9 @@
 namespace headway::checkpoint {
 
 struct RetentionPolicy {
-  std::size_t last = 1;       // this many of the newest good ones
+  // This many of the newest good ones; and where those are deltas, this many of the newest whole
+  // ones, too: three deltas on one image are lost with it.
+  std::size_t last = 1;
   std::int64_t every_ns = 0;  // and the first good one of every such stretch of real time; 0: none
   bool drop_damaged = false;  // those that are surely not good
 };
@@ -28,6 +30,7 @@ struct Candidate {
   } state = State::good;
   bool anchor = false;
   bool is_link = false;
+  bool is_delta = false;
   std::size_t base = none;  // the index of the one that it cannot be read without
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 };
@@ -35,6 +38,7 @@ struct Candidate {
 enum class Fate : std::uint8_t {
   newest,
   last,
+  whole,  // deltas among the last: one of so many that are read alone
   every,
   anchor,
   base,        // one that stays is read with it

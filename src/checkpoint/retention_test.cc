@@ -56,6 +56,24 @@ TEST(Retention, AnchorsAndLinksStay) {
   EXPECT_EQ(letters({.last = 1}, list), "n-al") << "not ours to remove";
 }
 
+// w: a whole one, which the others follow as deltas.
+std::vector<Candidate> chain(std::string_view kinds) {
+  std::vector<Candidate> out = hourly(kinds.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    out[i].is_delta = kinds[i] == 'd';
+    if (out[i].is_delta) out[i].base = i + 1;
+  }
+  return out;
+}
+
+TEST(Retention, WithDeltasAsManyWholeOnesStay) {
+  EXPECT_EQ(letters({.last = 1}, chain("ddwddw")), "nbb---");
+  EXPECT_EQ(letters({.last = 2}, chain("ddwddw")), "nlb--w") << "one image is no second chance";
+  EXPECT_EQ(letters({.last = 3}, chain("dwdwdwdw")), "nllb-w--");
+  EXPECT_EQ(letters({.last = 3}, chain("dddddw")), "nllbbb");
+  EXPECT_EQ(letters({.last = 2}, chain("wwww")), "nl--");
+}
+
 TEST(Retention, TimesBeforeTheEpochAreTimesToo) {
   std::vector<Candidate> list = {
       {.time_ns = kHour}, {.time_ns = 0}, {.time_ns = -1}, {.time_ns = -kHour}};

@@ -47,28 +47,15 @@ Status check_local(const std::string& path) {
       path, path.substr(0, scheme)));
 }
 
-Result<std::string> find_local_checkpoint(const std::string& path) {
-  if (Status status = check_local(path); !status.ok()) return status;
-  std::vector<std::string> passed;
-  auto found = checkpoint::find_checkpoint(base::real_file_system(), path, passed);
-  if (!found.ok()) return found.status();
-  const Style style = choose_style(probe_output(STDERR_FILENO), ColorWhen::never, {});
-  for (const std::string& why : passed) {
-    fmt::print(stderr, "headway: passed over: {}\n", clean(why, style));
-  }
-  return found;
+Result<checkpoint::VerifyReport> verify_local(const std::string& path) {
+  base::FileSystem& files = base::real_file_system();
+  const auto bytes = checkpoint::bytes_to_read(files, path);
+  ProgressBar progress("verify " + checkpoint::last_name_of(path), bytes.ok() ? bytes.value() : 0);
+  return checkpoint::verify_checkpoint(files, path, progress.callback());
 }
 
-Result<std::unique_ptr<CheckpointReader>> open_checkpoint(const std::string& path) {
-  auto found = find_local_checkpoint(path);
-  if (!found.ok()) return found.status();
-  return CheckpointReader::open(base::real_file_system(), *found);
-}
-
-Status check_deep(const Look& look) {
-  ProgressBar progress("verify " + look.name.text(), look.bytes);
-  auto report =
-      checkpoint::verify_checkpoint(base::real_file_system(), look.path, progress.callback());
+Status check_deep(const std::string& path) {
+  auto report = verify_local(path);
   if (!report.ok()) return report.status();
   if (report->good()) return {};
   const std::size_t more = report->damages.size() - 1 + report->more_damages;

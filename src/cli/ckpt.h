@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "checkpoint/load.h"
 #include "checkpoint/look.h"
+#include "checkpoint/verify.h"
 #include "cli/page.h"
 #include "cli/style.h"
 
@@ -36,13 +37,11 @@ int print_json(const Json& json);
 // A path that is not on a file system of this machine (s3://…) is for some verbs only
 // (ckpt_remote.h).
 base::Status check_local(const std::string& path);
-// The checkpoint that a path means. Those that were passed over are told on stderr.
-base::Result<std::string> find_local_checkpoint(const std::string& path);
-base::Result<std::unique_ptr<checkpoint::CheckpointReader>> open_checkpoint(
-    const std::string& path);
 
-// Reads every byte, with a progress bar: what is wrong, for look_at_all.
-base::Status check_deep(const checkpoint::Look& look);
+// Reads every byte, with a progress bar.
+base::Result<checkpoint::VerifyReport> verify_local(const std::string& path);
+// The same, and the first thing that is wrong.
+base::Status check_deep(const std::string& path);
 
 // "good", "damaged", "unreadable", "unfinished".
 [[nodiscard]] std::string_view state_word(const checkpoint::Look& look);
@@ -55,7 +54,7 @@ base::Status check_deep(const checkpoint::Look& look);
 // "[4, 8]".
 [[nodiscard]] std::string shape_text(const std::vector<std::uint64_t>& shape);
 
-// `headway ckpt show PATH TENSOR`.
-int show_tensor(const checkpoint::CheckpointReader& reader, const std::string& name, bool json);
+// `headway ckpt show PATH TENSOR`: its exit code.
+base::Result<int> show_tensor(const checkpoint::CheckpointReader& reader, const std::string& name, bool json);
 
 }  // namespace headway::cli

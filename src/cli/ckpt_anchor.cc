@@ -4,11 +4,13 @@
 #include "checkpoint/anchor.h"
 #include "checkpoint/lock.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_search.h"
 #include "cli/verb.h"
 
 namespace headway::cli {
 namespace {
 
+using base::Result;
 using base::Status;
 
 struct Options {
@@ -18,7 +20,11 @@ struct Options {
 };
 
 int execute(const Options& options) {
-  auto path = find_local_checkpoint(options.path);
+  // What is kept forever should be worth it.
+  auto path = use_checkpoint(options.path, [&](const std::string& found) -> Result<std::string> {
+    const Status good = options.remove ? Status() : check_deep(found);
+    return good.ok() ? Result(found) : Result<std::string>(good);
+  });
   if (!path.ok()) return fail_cleanly(path.status());
   base::FileSystem& files = base::real_file_system();
   // A prune that has begun would not see it.

@@ -7,6 +7,7 @@
 #include "checkpoint/copy.h"
 #include "checkpoint/lock.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_search.h"
 #include "cli/ckpt_remote.h"
 #include "cli/human.h"
 #include "cli/progress.h"
@@ -30,9 +31,9 @@ struct Options {
 // Whatever the two ends are: where the copy is.
 Result<RemoteCopy> copy_local(const std::string& from, const std::string& folder) {
   base::FileSystem& files = base::real_file_system();
-  auto manifest = checkpoint::read_manifest(files, from);
-  if (!manifest.ok()) return manifest.status();
-  ProgressBar progress("copy " + checkpoint::last_name_of(from), total_bytes(*manifest));
+  auto bytes = checkpoint::bytes_to_read(files, from);
+  if (!bytes.ok()) return bytes.status();
+  ProgressBar progress("copy " + checkpoint::last_name_of(from), *bytes);
   auto copied = checkpoint::copy_checkpoint(files, from, files, folder, progress.callback());
   if (!copied.ok()) return copied.status();
   return RemoteCopy{folder + "/" + copied->name.text(), copied->bytes, copied->was_there};
@@ -63,14 +64,16 @@ Result<RemoteCopy> copy(const Options& options, std::string& from) {
   if (is_remote(options.to) && options.anchor) {
     return Status::invalid("ckpt copy: --anchor is for folders; nothing prunes an object store");
   }
-  if (!is_remote(options.from)) {
-    auto found = find_local_checkpoint(options.from);
-    if (!found.ok()) return found.status();
-    from = *found;
+  if (!is_remote(options.to)) {
+    if (Status status = check_local(options.to); !status.ok()) return status;
   }
-  if (is_remote(options.to)) return copy_up(from, options.to);
-  if (Status status = check_local(options.to); !status.ok()) return status;
-  return copy_into_folder(options, from, checkpoint::without_last_slash(options.to));
+  const auto copy_one = [&](const std::string& path) {
+    from = path;
+    return is_remote(options.to)
+               ? copy_up(path, options.to)
+               : copy_into_folder(options, path, checkpoint::without_last_slash(options.to));
+  };
+  return is_remote(options.from) ? copy_one(options.from) : use_checkpoint(options.from, copy_one);
 }
 
 int execute(const Options& options) {

@@ -5,6 +5,7 @@
 
 #include "checkpoint/diff.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_search.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
@@ -150,21 +151,37 @@ Json to_json(const CheckpointDiff& diff, const CheckpointReader& a, const Checkp
   return json;
 }
 
-int execute(const Options& options) {
-  auto a = open_checkpoint(options.a);
-  if (!a.ok()) return fail_cleanly(a.status());
-  auto b = open_checkpoint(options.b);
-  if (!b.ok()) return fail_cleanly(b.status());
+base::Result<CheckpointDiff> compare(const CheckpointReader& a, const CheckpointReader& b) {
   std::uint64_t bytes = 0;
-  for (const auto& info : (*a)->tensors()) bytes += info.bytes;
+  for (const auto& info : a.tensors()) bytes += info.bytes;
   ProgressBar progress("diff", bytes);
-  const auto diff = checkpoint::diff_checkpoints(**a, **b, progress.callback());
-  progress.clear();
-  if (!diff.ok()) return fail_cleanly(diff.status());
-  const int code = options.json ? print_json(to_json(diff.value(), **a, **b))
-                                : print_out(to_text(diff.value(), **a, **b));
-  if (code != kExitOk) return code;
-  return diff.value().same_tensors() ? kExitOk : kExitCheckFailed;
+  return checkpoint::diff_checkpoints(a, b, progress.callback());
+}
+
+int execute(const Options& options) {
+  CheckpointSearch search_a(options.a), search_b(options.b);
+  auto a = open_checkpoint(search_a);
+  if (!a.ok()) return fail_cleanly(a.status());
+  auto b = open_checkpoint(search_b);
+  if (!b.ok()) return fail_cleanly(b.status());
+  for (;;) {
+    const auto diff = compare(**a, **b);
+    if (diff.ok()) {
+      search_a.tell();
+      search_b.tell();
+      const int code = options.json ? print_json(to_json(diff.value(), **a, **b))
+                                    : print_out(to_text(diff.value(), **a, **b));
+      if (code != kExitOk) return code;
+      return diff.value().same_tensors() ? kExitOk : kExitCheckFailed;
+    }
+    // Whose bytes they were: messages begin with the path.
+    const bool of_a = diff.status().message().starts_with((*a)->path() + "/");
+    CheckpointSearch& search = of_a ? search_a : search_b;
+    if (!search.passes_over(diff.status())) return fail_cleanly(diff.status());
+    auto next = open_checkpoint(search);
+    if (!next.ok()) return fail_cleanly(next.status());
+    (of_a ? a : b) = std::move(next);
+  }
 }
 
 }  // namespace

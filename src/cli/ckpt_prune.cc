@@ -57,6 +57,8 @@ std::string why(Fate fate, const Look& look, const Options& options) {
       return "the newest good one";
     case Fate::last:
       return fmt::format("of the last {}", options.last.value_or(1));
+    case Fate::whole:
+      return fmt::format("of the last {} that are no deltas", options.last.value_or(1));
     case Fate::every:
       return fmt::format("first of its {}", options.every);
     case Fate::anchor:
@@ -139,8 +141,8 @@ int execute(const Options& options) {
     if (!taken.ok()) return fail_cleanly(taken.status());
     lock.emplace(std::move(*taken));
   }
-  auto plan = checkpoint::plan_prune(files, folder, policy.value(),
-                                     options.deep ? check_deep : checkpoint::DeepCheck());
+  auto plan =
+      checkpoint::plan_checked_prune(files, folder, policy.value(), check_deep, options.deep);
   if (!plan.ok()) return fail_cleanly(plan.status());
   if (!options.dry_run) {
     Status status = checkpoint::execute_prune(files, folder, *plan);
@@ -166,11 +168,13 @@ void add_ckpt_prune(CLI::App& ckpt, int& exit_code) {
       ->type_name("TIME");
   verb->add_flag("--damaged", options->damaged, "Remove damaged ones too; else they stay");
   verb->add_flag("--deep", options->deep,
-                 "Read every byte first: what is damaged does not count as kept");
+                 "Read all of them first, not only the newest that stays");
   verb->add_flag("--dry-run", options->dry_run, "Say what would go, and touch nothing");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
-      "The newest good one and those with an anchor are never removed.\n"
+      "The newest good one and those with an anchor are never removed; before anything else\n"
+      "goes, that one is read to its last byte. Deltas count as kept ones, and as many whole\n"
+      "ones stay besides.\n"
       "Example:\n"
       "  headway ckpt prune /data/ckpt --last 3 --every 6h --dry-run");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });

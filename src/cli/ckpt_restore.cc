@@ -6,6 +6,7 @@
 #include "checkpoint/lock.h"
 #include "checkpoint/restore.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_search.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
@@ -27,6 +28,7 @@ struct Options {
 };
 
 struct Done {
+  std::string from;
   std::string path;  // of what was written
   Restored what;
 };
@@ -41,7 +43,7 @@ Result<Done> restore(const CheckpointReader& reader, const Options& options) {
     if (!made.ok()) return made;
     auto what = checkpoint::restore_whole(files, reader, out, how);
     if (!what.ok()) return what.status();
-    return Done{out, std::move(*what)};
+    return Done{reader.path(), out, std::move(*what)};
   }
   if (checkpoint::is_checkpoint(files, out)) {
     return Status::invalid(out + ": a checkpoint itself; name the folder to write one into");
@@ -51,18 +53,19 @@ Result<Done> restore(const CheckpointReader& reader, const Options& options) {
   if (!lock.ok()) return lock.status();
   auto what = checkpoint::restore_ranks(files, reader, out, *options.ranks, how);
   if (!what.ok()) return what.status();
-  return Done{out + "/" + what->name.text(), std::move(what->what)};
+  return Done{reader.path(), out + "/" + what->name.text(), std::move(what->what)};
 }
 
 int execute(const Options& options) {
   if (Status status = check_local(options.out); !status.ok()) return fail_cleanly(status);
-  auto reader = open_checkpoint(options.path);
-  if (!reader.ok()) return fail_cleanly(reader.status());
-  auto done = restore(**reader, options);
+  auto done = use_checkpoint(options.path, [&](const std::string& path) -> Result<Done> {
+    auto reader = CheckpointReader::open(base::real_file_system(), path);
+    return reader.ok() ? restore(**reader, options) : Result<Done>(reader.status());
+  });
   if (!done.ok()) return fail_cleanly(done.status());
   const Restored& what = done->what;
   if (options.json) {
-    return print_json({{"from", (*reader)->path()},
+    return print_json({{"from", done->from},
                        {"path", done->path},
                        {"tensors", what.tensors},
                        {"bytes", what.bytes},

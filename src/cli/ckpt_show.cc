@@ -8,12 +8,14 @@
 #include "checkpoint/anchor.h"
 #include "checkpoint/diff.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_search.h"
 #include "cli/human.h"
 #include "cli/verb.h"
 
 namespace headway::cli {
 namespace {
 
+using base::Result;
 using checkpoint::CheckpointReader;
 using checkpoint::Manifest;
 using checkpoint::TensorInfo;
@@ -217,10 +219,13 @@ Json to_json(const CheckpointReader& reader) {
 }
 
 int execute(const Options& options) {
-  auto reader = open_checkpoint(options.path);
-  if (!reader.ok()) return fail_cleanly(reader.status());
-  if (!options.tensor.empty()) return show_tensor(**reader, options.tensor, options.json);
-  return options.json ? print_json(to_json(**reader)) : print_out(to_text(**reader, options.all));
+  const auto shown = use_checkpoint(options.path, [&](const std::string& path) -> Result<int> {
+    auto reader = CheckpointReader::open(base::real_file_system(), path);
+    if (!reader.ok()) return reader.status();
+    if (!options.tensor.empty()) return show_tensor(**reader, options.tensor, options.json);
+    return options.json ? print_json(to_json(**reader)) : print_out(to_text(**reader, options.all));
+  });
+  return shown.ok() ? shown.value() : fail_cleanly(shown.status());
 }
 
 }  // namespace

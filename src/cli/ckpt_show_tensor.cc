@@ -123,11 +123,11 @@ Json to_json(const CheckpointReader& reader, const TensorInfo& info, const Stati
 
 }  // namespace
 
-int show_tensor(const CheckpointReader& reader, const std::string& name, bool json) {
+Result<int> show_tensor(const CheckpointReader& reader, const std::string& name, bool json) {
   const TensorInfo* info = reader.find(name);
-  if (info == nullptr) return fail_cleanly(not_there(reader, name));
+  if (info == nullptr) return not_there(reader, name);
   const auto statistics = statistics_of(reader, *info);
-  if (!statistics.ok()) return fail_cleanly(statistics.status());
+  if (!statistics.ok()) return statistics.status();
   return json ? print_json(to_json(reader, *info, statistics.value()))
               : print_out(to_text(reader, *info, statistics.value()));
 }

@@ -5,6 +5,7 @@
 
 #include "checkpoint/verify.h"
 #include "cli/ckpt.h"
+#include "cli/ckpt_search.h"
 #include "cli/ckpt_remote.h"
 #include "cli/human.h"
 #include "cli/progress.h"
@@ -38,9 +39,11 @@ Result<std::vector<Look>> checkpoints_at(const std::string& given) {
   const std::string path = checkpoint::without_last_slash(given);
   if (checkpoint::last_name_of(path) == checkpoint::latest_name ||
       checkpoint::is_checkpoint(files, path)) {
-    auto found = find_local_checkpoint(path);
+    auto found = CheckpointSearch(path).next();
     if (!found.ok()) return found.status();
-    return std::vector{Look{.path = *found}};
+    Look look;
+    look.path = *found;
+    return std::vector{std::move(look)};
   }
   auto looks = checkpoint::look_at_all(files, path);
   if (!looks.ok()) return looks.status();
@@ -52,13 +55,7 @@ Result<std::vector<Look>> checkpoints_at(const std::string& given) {
 }
 
 Result<VerifyReport> verify_one(const Look& look) {
-  if (is_remote(look.path)) return verify_remote(look);
-  const std::string& path = look.path;
-  base::FileSystem& files = base::real_file_system();
-  auto manifest = checkpoint::read_manifest(files, path);
-  const std::uint64_t bytes = manifest.ok() ? total_bytes(*manifest) : 0;
-  ProgressBar progress("verify " + checkpoint::last_name_of(path), bytes);
-  return checkpoint::verify_checkpoint(files, path, progress.callback());
+  return is_remote(look.path) ? verify_remote(look) : verify_local(look.path);
 }
 
 void add_text(Page& page, const std::string& path, const VerifyReport& report) {

@@ -364,6 +364,66 @@ def test_prune(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson)
     )
 
 
+def flip(path: Path) -> None:
+    """One bit of a checkpoint's data, which no manifest shows."""
+    shard = path / writer.shard_name(0)
+    content = bytearray(shard.read_bytes())
+    content[-5] ^= 4
+    shard.write_bytes(content)
+
+
+def test_prune_reads_the_one_that_stays(tensors: Tensors, tmp_path: Path, ckpt: Ckpt) -> None:
+    folder = tmp_path / "ck"
+    paths = [
+        writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 6)
+    ]
+    flip(paths[4])
+    flip(paths[3])
+    assert "kept" in ckpt("prune", folder, "--last", 1, "--dry-run").stdout
+    done = ckpt("prune", folder, "--last", 1).stdout
+    assert "removed 2 checkpoints" in done and done.count("damaged; --damaged removes it") == 2
+    assert sorted(p.name for p in folder.glob("step-*")) == [p.name for p in paths[2:]]
+    ckpt("verify", paths[2])
+    flip(paths[2])
+    done = ckpt("prune", folder, "--last", 1).stdout
+    assert "removed 0 checkpoints" in done, "none is good: nothing goes"
+
+
+def test_where_the_newest_turns_out_to_be_damaged_it_is_the_next(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    old = writer.write(folder, 1, Facts(step=1), writer.rows(tensors, 1))
+    new = writer.write(folder, 2, Facts(step=2), writer.rows(tensors, 1))
+    flip(new)
+    for arguments in (
+        ("copy", folder, tmp_path / "copy"),
+        ("restore-to", folder, tmp_path / "out"),
+        ("restore-to", folder, tmp_path / "of-two", "--ranks", 2),
+        ("show", folder, last_tensor(new)),
+        ("diff", folder, old),
+        ("diff", old, folder),
+        ("anchor", folder),
+    ):
+        done = ckpt(*arguments)
+        assert "passed over" in done.stderr and "chunk" in done.stderr, arguments
+    assert ckpt_json("ls", tmp_path / "copy")["checkpoints"][0]["step"] == 1
+    assert ckpt_json("ls", folder)["checkpoints"][1]["anchor"]
+    refused = ckpt("copy", new, tmp_path / "copy", code=2)
+    assert "passed over" not in refused.stderr, "it was named: nothing else is meant"
+    flip(old)
+    for verb in ("copy", "restore-to"):
+        refused = ckpt(verb, folder, tmp_path / f"no-{verb}", code=2)
+        assert "none of its 2 checkpoints is good" in refused.stderr
+        assert not list(tmp_path.glob(f"no-{verb}/step-*"))
+
+
+def last_tensor(path: Path) -> str:
+    """The name of the one whose bytes end a file."""
+    with safe_open(path / writer.shard_name(0), "np") as file:
+        return str(file.offset_keys()[-1])
+
+
 def test_what_machines_are_writing_is_no_checkpoint(
     tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
 ) -> None:

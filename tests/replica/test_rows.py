@@ -11,6 +11,14 @@ import pytest
 from replica_machine import SCRIPTS, Machine, end_of
 
 
+# Nobody is asked: what is refused is refused before.
+NO_STORE = {
+    "AWS_ACCESS_KEY_ID": "id",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",
+}
+
+
 def deltas(machine: Machine) -> dict[str, str]:
     """Checkpoint → the one that it is based on, of those that have one."""
     found = {}
@@ -172,8 +180,16 @@ def test_people_see_what_a_delta_is(machine: Machine) -> None:
     assert f"{newest}" in listed and "good · newest · a delta" in listed, listed
     table = machine.headway("ckpt", "show", path, "model.user.weight")
     assert "/rank-00000.safetensors" in table
-    refused = machine.headway("ckpt", "copy", path, machine.tmp / "copy", code=None)
-    assert "only what changed since" in refused and "restore-to" in refused
+    # With its bases, which keep their order and get new names.
+    copy = machine.tmp / "copy"
+    for _ in range(2):
+        copied = machine.headway("ckpt", "copy", path, copy)
+        assert len(list(copy.glob("step-*"))) == len(machine.steps())
+    assert "was there already" in copied
+    machine.headway("ckpt", "verify", copy)
+    machine.headway("ckpt", "diff", path, copy)
+    refused = machine.headway("ckpt", "copy", path, "s3://bucket/run", code=2, **NO_STORE)
+    assert "only what changed since" in refused and "--ranks 1" in refused
     whole = machine.tmp / "whole"
     machine.headway("ckpt", "restore-to", path, whole, "--ranks", 1)
     machine.headway("ckpt", "diff", path, whole)
