@@ -167,6 +167,9 @@ class RealFileSystem final : public FileSystem {
 
   Result<std::vector<FolderEntry>> list(const std::string& path) override {
     DIR* folder = ::opendir(path.c_str());
+    if (folder == nullptr && errno == ENOENT) {
+      return Status::not_found(path + ": there is no such folder");
+    }
     if (folder == nullptr) return errno_status(path, "open", errno);
     std::vector<FolderEntry> entries;
     errno = 0;

@@ -7,8 +7,8 @@
 
 namespace headway::base {
 
-// The number of letters to change, insert or drop; nullopt where it takes more than a third of the
-// word, which makes it another word.
+// The number of letters to change, insert, drop or swap with the next; nullopt where it takes more
+// than a third of the word, which makes it another word.
 [[nodiscard]] std::optional<std::size_t> nearness(std::string_view word, std::string_view known);
 
 }  // namespace headway::base

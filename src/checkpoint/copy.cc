@@ -16,8 +16,9 @@ using base::Status;
 
 // By everything that the manifests say, checksums included.
 bool is_same(const Manifest& a, const Manifest& b) {
-  if (a.step != b.step || a.base != b.base || a.data != b.data || a.world_size != b.world_size || a.job != b.job ||
-      a.attempt != b.attempt || a.time_ns != b.time_ns || a.files.size() != b.files.size()) {
+  if (a.step != b.step || a.base != b.base || a.data != b.data || a.world_size != b.world_size ||
+      a.job != b.job || a.attempt != b.attempt || a.time_ns != b.time_ns ||
+      a.files.size() != b.files.size()) {
     return false;
   }
   for (std::size_t i = 0; i < a.files.size(); ++i) {

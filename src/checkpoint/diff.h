@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "checkpoint/document.h"
 #include "checkpoint/load.h"
 #include "checkpoint/values.h"
 #include "checkpoint/verify.h"
@@ -34,15 +35,17 @@ struct CheckpointDiff {
   std::vector<std::string> only_a, only_b;
   std::vector<KindDifference> kinds;
   std::vector<ValueDifference> values;
+  std::vector<std::pair<std::string, DocumentDifference>> documents;  // the tensor's name, what
   std::size_t same = 0;  // tensors that are equal to the last bit
   // Facts may differ: two checkpoints of one state at other times hold the same tensors.
   [[nodiscard]] bool same_tensors() const {
-    return only_a.empty() && only_b.empty() && kinds.empty() && values.empty();
+    return only_a.empty() && only_b.empty() && kinds.empty() && values.empty() && documents.empty();
   }
 };
 
-// Bytes read of one of the two.
+// Of tensors whose names begin with `only`. `progress`: bytes read of one of the two.
 base::Result<CheckpointDiff> diff_checkpoints(const CheckpointReader& a, const CheckpointReader& b,
+                                              const std::string& only = "",
                                               const Progress& progress = {});
 // "F32 [4, 8]".
 [[nodiscard]] std::string kind_text(const TensorInfo& info);

@@ -38,7 +38,10 @@ base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::
                                           const std::string& name) {
   const std::string path = folder + "/" + name;
   base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
-  if (!fd.valid()) return base::errno_status(path, "open", errno);
+  if (!fd.valid() && errno == ENOENT) {
+    return base::Status::not_found(folder + ": there is no such folder");
+  }
+  if (!fd.valid()) return base::errno_status(folder, "cannot be locked for writing", errno);
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return base::errno_status(path, "lock", errno);

@@ -65,7 +65,7 @@ Result<std::string> find_latest(FileSystem& files, const std::string& path) {
 }  // namespace
 
 std::string without_last_slash(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  while (path.size() > 1 && path.ends_with('/') && !path.ends_with("://")) path.pop_back();
   return path;
 }
 

@@ -50,15 +50,15 @@ base::Result<std::vector<Look>> look_at_all(base::FileSystem& files, const std::
                                             const DeepCheck& deep = {});
 
 // A path as a person gives it: a checkpoint, a folder of checkpoints (then the newest good one), or
-// FOLDER/LATEST. Those that were passed over, and why, go into `passed`. `before`: one of the folder
-// that was tried and is not good after all; an older one is looked for.
+// FOLDER/LATEST. Those that were passed over, and why, go into `passed`. `before`: one of the
+// folder that was tried and is not good after all; an older one is looked for.
 base::Result<std::string> find_checkpoint(base::FileSystem& files, const std::string& path,
                                           std::vector<std::string>& passed,
                                           const std::string& before = "");
 // There is a manifest, or it cannot be told that there is none.
 bool is_checkpoint(base::FileSystem& files, const std::string& path);
 
-// "dir/" is "dir"; "/" stays.
+// "dir/" is "dir"; "/" and "s3://" stay.
 [[nodiscard]] std::string without_last_slash(std::string path);
 [[nodiscard]] std::string last_name_of(const std::string& path);
 

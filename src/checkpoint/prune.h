@@ -20,7 +20,8 @@ struct PrunePlan {
   [[nodiscard]] std::uint64_t bytes_removed() const;
 };
 
-// Looks, and removes nothing. By manifests and sizes: for a caller that has just written the newest.
+// Looks, and removes nothing. By manifests and sizes: for a caller that has just written the
+// newest.
 base::Result<PrunePlan> plan_prune(base::FileSystem& files, const std::string& folder,
                                    const RetentionPolicy& policy);
 // And where a good one is to go, the newest one that stays is good by `deep`, too, which reads it;

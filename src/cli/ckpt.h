@@ -55,6 +55,7 @@ base::Status check_deep(const std::string& path);
 [[nodiscard]] std::string shape_text(const std::vector<std::uint64_t>& shape);
 
 // `headway ckpt show PATH TENSOR`: its exit code.
-base::Result<int> show_tensor(const checkpoint::CheckpointReader& reader, const std::string& name, bool json);
+base::Result<int> show_tensor(const checkpoint::CheckpointReader& reader, const std::string& name,
+                              bool json);
 
 }  // namespace headway::cli

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "checkpoint/diff.h"
+#include "checkpoint/restore.h"
 #include "cli/ckpt.h"
 #include "cli/ckpt_search.h"
 #include "cli/human.h"
@@ -18,9 +20,11 @@ using checkpoint::CheckpointReader;
 using checkpoint::ValueDifference;
 
 constexpr std::size_t rows_shown_max = 40;  // of each kind of difference
+constexpr std::size_t document_value_max = 60;
 
 struct Options {
   std::string a, b;
+  std::string only;
   bool json = false;
 };
 
@@ -87,6 +91,31 @@ void add_values(Page& page, const CheckpointDiff& diff) {
   add_rest(page, order);
 }
 
+// What is no tensor: learning rates, counters, places in the data.
+void add_documents(Page& page, const CheckpointDiff& diff) {
+  if (diff.documents.empty()) return;
+  const Style& style = page.style();
+  const auto shorten = [&](const std::string& json) {
+    if (json.empty()) return std::string(style.unicode ? "–" : "-");
+    const std::string text = clean(json, style);
+    return text.size() <= document_value_max ? text : text.substr(0, document_value_max) + "...";
+  };
+  std::string of;
+  for (std::size_t i = 0; i < shown_of(diff.documents); ++i) {
+    const auto& [name, each] = diff.documents[i];
+    if (name != of) page.add("  other values in " + clean(name, style), Ink::dim);
+    of = name;
+    page.add_whole(Line()
+                       .add("    ")
+                       .add(clean(each.name, style))
+                       .add("  ")
+                       .add(shorten(each.a))
+                       .add(fmt::format(" {} ", page.arrow()), Ink::dim)
+                       .add(shorten(each.b), Ink::strong));
+  }
+  add_rest(page, diff.documents);
+}
+
 std::string to_text(const CheckpointDiff& diff, const CheckpointReader& a,
                     const CheckpointReader& b) {
   const Style style = out_style();
@@ -117,7 +146,10 @@ std::string to_text(const CheckpointDiff& diff, const CheckpointReader& a,
   }
   add_rest(page, diff.kinds);
   add_values(page, diff);
-  const std::size_t other = diff.values.size() + diff.kinds.size();
+  add_documents(page, diff);
+  std::set<std::string_view> others;
+  for (const auto& [name, each] : diff.documents) others.insert(name);
+  const std::size_t other = diff.values.size() + diff.kinds.size() + others.size();
   Line sum;
   sum.add("  ").add(fmt::format("{} tensors equal to the last bit", human_count(diff.same)),
                     diff.same_tensors() ? Ink::effective : Ink::plain);
@@ -138,6 +170,11 @@ Json to_json(const CheckpointDiff& diff, const CheckpointReader& a, const Checkp
   for (const auto& kind : diff.kinds) {
     json["kinds"].push_back({{"name", kind.name}, {"a", kind.a}, {"b", kind.b}});
   }
+  json["documents"] = Json::array();
+  for (const auto& [name, each] : diff.documents) {
+    json["documents"].push_back(
+        {{"tensor", name}, {"name", each.name}, {"a", each.a}, {"b", each.b}});
+  }
   for (const ValueDifference& each : diff.values) {
     json["values"].push_back({{"name", each.name},
                               {"dtype", checkpoint::name_of(each.dtype)},
@@ -151,11 +188,10 @@ Json to_json(const CheckpointDiff& diff, const CheckpointReader& a, const Checkp
   return json;
 }
 
-base::Result<CheckpointDiff> compare(const CheckpointReader& a, const CheckpointReader& b) {
-  std::uint64_t bytes = 0;
-  for (const auto& info : a.tensors()) bytes += info.bytes;
-  ProgressBar progress("diff", bytes);
-  return checkpoint::diff_checkpoints(a, b, progress.callback());
+base::Result<CheckpointDiff> compare(const CheckpointReader& a, const CheckpointReader& b,
+                                     const std::string& only) {
+  ProgressBar progress("diff", checkpoint::restored_bytes(a, only));
+  return checkpoint::diff_checkpoints(a, b, only, progress.callback());
 }
 
 int execute(const Options& options) {
@@ -165,7 +201,7 @@ int execute(const Options& options) {
   auto b = open_checkpoint(search_b);
   if (!b.ok()) return fail_cleanly(b.status());
   for (;;) {
-    const auto diff = compare(**a, **b);
+    const auto diff = compare(**a, **b, options.only);
     if (diff.ok()) {
       search_a.tell();
       search_b.tell();
@@ -191,11 +227,13 @@ void add_ckpt_diff(CLI::App& ckpt, int& exit_code) {
   CLI::App* verb = ckpt.add_subcommand("diff", "Compare two checkpoints, tensor by tensor");
   verb->add_option("a", options->a, "One")->required()->type_name("A");
   verb->add_option("b", options->b, "The other")->required()->type_name("B");
+  verb->add_option("--only", options->only, "Only tensors whose name begins so")
+      ->type_name("PREFIX");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
       "However many ranks saved them. Exit code 1 where tensors differ.\n"
       "Example:\n"
-      "  headway ckpt diff /data/ckpt/step-00000100-000001 /data/ckpt/LATEST");
+      "  headway ckpt diff /data/ckpt/step-00000100-000001 /data/ckpt/LATEST --only model.");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });
 }
 

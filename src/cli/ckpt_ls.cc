@@ -87,7 +87,10 @@ std::string to_text(const std::string& folder, const std::vector<Look>& looks, b
   if (bad > 0)
     title.add(fmt::format(" {} ", page.dot())).add(fmt::format("{} bad", bad), Ink::down);
   page.add_whole(title);
-  if (looks.empty()) return page.text();
+  if (looks.empty()) {
+    page.add("  none is here: a checkpoint is a folder like step-00000100-000007", Ink::dim);
+    return page.text();
+  }
   const Columns at = columns_for(names + 2, style);
   Line head;
   head.add("  ").add("name", Ink::dim);

@@ -167,8 +167,7 @@ void add_ckpt_prune(CLI::App& ckpt, int& exit_code) {
                    "Keep the first good one of every such time too: 6h, 1d, 30m")
       ->type_name("TIME");
   verb->add_flag("--damaged", options->damaged, "Remove damaged ones too; else they stay");
-  verb->add_flag("--deep", options->deep,
-                 "Read all of them first, not only the newest that stays");
+  verb->add_flag("--deep", options->deep, "Read all of them first, not only the newest that stays");
   verb->add_flag("--dry-run", options->dry_run, "Say what would go, and touch nothing");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(

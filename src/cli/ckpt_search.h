@@ -1,6 +1,6 @@
-// Which checkpoint a path means to the verbs of `headway ckpt`. Where it is the newest good one of a
-// folder, and reading shows that it is damaged, it is the next one. Those that are passed over are
-// told on stderr.
+// Which checkpoint a path means to the verbs of `headway ckpt`. Where it is the newest good one of
+// a folder, and reading shows that it is damaged, it is the next one. Those that are passed over
+// are told on stderr.
 #pragma once
 
 #include <memory>

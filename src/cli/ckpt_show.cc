@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "checkpoint/anchor.h"
 #include "checkpoint/diff.h"
+#include "checkpoint/document.h"
 #include "cli/ckpt.h"
 #include "cli/ckpt_search.h"
 #include "cli/human.h"
@@ -190,6 +191,15 @@ std::string to_text(const CheckpointReader& reader, bool all) {
                .add("  ")
                .add(fmt::format("{} tensors", human_count(reader.tensors().size())), Ink::dim)
                .right(human_bytes(total), page.style().width - 1, Ink::strong));
+  for (const TensorInfo& info : reader.tensors()) {
+    if (!checkpoint::is_document(info.name)) continue;
+    page.blank();
+    page.add(fmt::format("  values, learning rates and what else is no tensor: headway ckpt show "
+                         "PATH {}",
+                         info.name),
+             Ink::dim);
+    break;
+  }
   return page.text();
 }
 

@@ -4,6 +4,7 @@
 #include "base/near_name.h"
 #include "checkpoint/batches.h"
 #include "checkpoint/diff.h"
+#include "checkpoint/document.h"
 #include "checkpoint/parts.h"
 #include "checkpoint/values.h"
 #include "cli/ckpt.h"
@@ -126,6 +127,11 @@ Json to_json(const CheckpointReader& reader, const TensorInfo& info, const Stati
 Result<int> show_tensor(const CheckpointReader& reader, const std::string& name, bool json) {
   const TensorInfo* info = reader.find(name);
   if (info == nullptr) return not_there(reader, name);
+  if (checkpoint::is_document(name)) {
+    auto text = checkpoint::read_document(reader, *info);
+    if (text.ok() && !json) text = checkpoint::pretty_document(*text, reader.path() + ": " + name);
+    return text.ok() ? Result<int>(print_out(*text)) : Result<int>(text.status());
+  }
   const auto statistics = statistics_of(reader, *info);
   if (!statistics.ok()) return statistics.status();
   return json ? print_json(to_json(reader, *info, statistics.value()))

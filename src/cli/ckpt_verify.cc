@@ -5,8 +5,8 @@
 
 #include "checkpoint/verify.h"
 #include "cli/ckpt.h"
-#include "cli/ckpt_search.h"
 #include "cli/ckpt_remote.h"
+#include "cli/ckpt_search.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"

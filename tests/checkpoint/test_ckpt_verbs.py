@@ -294,6 +294,40 @@ def test_diff(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) 
         assert part in text, part
 
 
+def document(**parts: object) -> dict[str, np.ndarray[Any, Any]]:
+    text = json.dumps({"version": 1, "parts": parts, "cadence": [time.time()]}).encode()
+    return {"headway.rank-00000": np.frombuffer(text.ljust(4096), np.uint8)}
+
+
+def test_what_is_no_tensor_is_shown_and_compared(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    weight = {"w": {"$tensor": "model.bias"}}
+    before = document(model=weight, values={"best": 0.5, "seen": [1, {}]})
+    after = document(model=weight, values={"best": 0.25, "seen": [1, {}], "new": "x"})
+    a = writer.write(tmp_path / "a", 1, Facts(), writer.rows({**tensors, **before}, 1))
+    b = writer.write(tmp_path / "b", 1, Facts(), writer.rows({**tensors, **after}, 1))
+    shown = ckpt("show", a, "headway.rank-00000").stdout
+    assert json.loads(shown) == {"values": {"best": 0.5, "seen": [1, {}]}}
+    assert "parts" in ckpt_json("show", a, "headway.rank-00000")
+    assert "ckpt show PATH headway.rank-00000" in ckpt("show", a).stdout
+    diff = ckpt_json("diff", a, b, code=1)
+    assert [(d["name"], d["a"], d["b"]) for d in diff["documents"]] == [
+        ("values.best", "0.5", "0.25"),
+        ("values.new", "", '"x"'),
+    ]
+    text = ckpt("diff", a, b, code=1).stdout
+    assert "values.best  0.5 → 0.25" in text and "1 not" in text
+    ckpt("diff", a, b, "--only", "model.")
+    same = writer.write(tmp_path / "s", 1, Facts(), writer.rows({**tensors, **before}, 1))
+    ckpt("diff", a, same)
+    for bad in (b"{", b"[" * 4096, b'{"parts": 3}'):
+        state = {"headway.rank-00000": np.frombuffer(bad.ljust(4096), np.uint8)}
+        path = writer.write(tmp_path / f"bad-{len(bad)}", 1, Facts(), writer.rows(state, 1))
+        assert "not the state of a rank" in ckpt("show", path, "headway.rank-00000", code=2).stderr
+        assert "not the state of a rank" in ckpt("diff", path, path, code=2).stderr
+
+
 def test_copy(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) -> None:
     writer.write(tmp_path / "ck", 7, Facts(), writer.rows(tensors, 2))
     done = ckpt_json("copy", tmp_path / "ck", tmp_path / "deep/er", "--anchor")
@@ -374,9 +408,7 @@ def flip(path: Path) -> None:
 
 def test_prune_reads_the_one_that_stays(tensors: Tensors, tmp_path: Path, ckpt: Ckpt) -> None:
     folder = tmp_path / "ck"
-    paths = [
-        writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 6)
-    ]
+    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 6)]
     flip(paths[4])
     flip(paths[3])
     assert "kept" in ckpt("prune", folder, "--last", 1, "--dry-run").stdout

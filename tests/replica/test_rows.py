@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from replica_machine import SCRIPTS, Machine, end_of
 
-
 # Nobody is asked: what is refused is refused before.
 NO_STORE = {
     "AWS_ACCESS_KEY_ID": "id",
