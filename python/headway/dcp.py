@@ -15,7 +15,6 @@ import json
 import os
 import re
 import warnings
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -43,11 +42,16 @@ from torch.futures import Future
 
 from headway import _replica
 from headway.checkpoint import tagged
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import (
+    CheckpointDamagedError,
+    CheckpointNotFoundError,
+    CheckpointUsageError,
+)
 from headway.checkpoint.tensors import DTYPES, TORCH_DTYPES, Piece, address_of
 
 VALUES = "headway.dcp.rank-"  # tensors of bytes: what is no tensor, as JSON
 READ_THREADS = 4
+NAMED_MAX = 5
 
 __all__ = ["Reader", "Writer"]
 
@@ -185,9 +189,38 @@ def _piece_of(item: WriteItem, tensor: torch.Tensor) -> Piece:
     data = item.tensor_data
     assert data is not None
     if tensor.dtype not in DTYPES:
-        raise CheckpointError(f"{item.index.fqn}: a tensor of {tensor.dtype} cannot be saved")
+        raise CheckpointUsageError(f"{item.index.fqn}: a tensor of {tensor.dtype} cannot be saved")
     offsets = tuple(data.chunk.offsets)
     return Piece(item.index.fqn, DTYPES[tensor.dtype], tuple(tensor.shape), offsets)
+
+
+def _find(path: str) -> str:
+    """The checkpoint that is meant by a path: itself, or the newest good one in it."""
+    if os.path.exists(os.path.join(path, "MANIFEST.json")):
+        return path
+    found, damaged = _replica.list_checkpoints(path, 1)
+    if found:
+        for text, _ in damaged:
+            warnings.warn(
+                f"headway: a checkpoint is passed over: {text}", RuntimeWarning, stacklevel=4
+            )
+        return os.path.join(path, found[0][0])
+    if damaged:
+        more = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
+        raise CheckpointDamagedError(f"{path}: no good checkpoint is in it: {damaged[0][0]}{more}")
+    raise CheckpointNotFoundError(f"{path}: no checkpoint: {_what_is_there(path)}")
+
+
+def _what_is_there(path: str) -> str:
+    try:
+        names = sorted(os.listdir(path))
+    except FileNotFoundError:
+        above = os.path.dirname(path)
+        return "there is no such folder" + ("" if os.path.isdir(above) else f", nor {above}")
+    except OSError as error:
+        return f"it cannot be read ({error.strerror})"
+    more = ", …" if len(names) > NAMED_MAX else ""
+    return f"in it are {', '.join(names[:NAMED_MAX])}{more}" if names else "it is empty"
 
 
 class Reader(_AtPath, StorageReader):
@@ -198,6 +231,7 @@ class Reader(_AtPath, StorageReader):
         super().__init__(path)
         self._reader: Any = None
         self._values: dict[str, Any] = {}
+        _find(self.path)  # now: dcp.load() hides what is raised inside of it
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         super().reset(checkpoint_id)
@@ -205,19 +239,7 @@ class Reader(_AtPath, StorageReader):
 
     def _open(self) -> Any:
         if self._reader is None:
-            path = self.path
-            if not (Path(path) / "MANIFEST.json").exists():
-                found, damaged = _replica.list_checkpoints(path, 1)
-                for text in damaged:
-                    warnings.warn(
-                        f"headway: a checkpoint is passed over: {text}",
-                        RuntimeWarning,
-                        stacklevel=2,
-                    )
-                if not found:
-                    raise CheckpointError(f"{path}: no good checkpoint is in it")
-                path = os.path.join(path, found[0][0])
-            self._reader = _replica.Reader(path)
+            self._reader = _replica.Reader(_find(self.path))
         return self._reader
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:

@@ -12,7 +12,7 @@ from typing import Any
 from transformers import Trainer, TrainerCallback, TrainerState
 from transformers.trainer_callback import ExportableState
 
-from headway.checkpoint import CheckpointError, randomness
+from headway.checkpoint import CheckpointUsageError, randomness
 from headway.checkpoint.trainers import Keeping, LateScheduler, Told
 
 
@@ -26,7 +26,9 @@ class Checkpoints(Keeping, TrainerCallback):
     def restore(self, trainer: Trainer) -> str | None:
         """For train(resume_from_checkpoint=...). None: nothing is saved, it begins anew."""
         if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
-            raise CheckpointError("huggingface: FSDP and DeepSpeed make the optimizer too late")
+            raise CheckpointUsageError(
+                "huggingface: FSDP and DeepSpeed make the optimizer too late"
+            )
         optimizer, state = trainer.create_optimizer(), TrainerState()
         rates = LateScheduler(optimizer, lambda: trainer.lr_scheduler)
         place = Told(lambda: _progress(trainer), vars(state).update)
@@ -43,7 +45,9 @@ class Checkpoints(Keeping, TrainerCallback):
 
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
         if self.keeper is None:
-            raise CheckpointError("huggingface: give train() what callback.restore(trainer) says")
+            raise CheckpointUsageError(
+                "huggingface: give train() what callback.restore(trainer) says"
+            )
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         control.should_training_stop |= self.after(state.global_step)

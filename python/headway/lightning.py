@@ -10,7 +10,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.trainer import call
 
-from headway.checkpoint import CheckpointError
+from headway.checkpoint import CheckpointUsageError
 from headway.checkpoint.loader import finished
 from headway.checkpoint.trainers import Keeping, Told, numbered, resumable_in
 
@@ -41,7 +41,9 @@ class Checkpoints(Keeping, Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.num_training_batches == float("inf"):
-            raise CheckpointError("lightning: it fetches ahead from a loader without __len__()")
+            raise CheckpointUsageError(
+                "lightning: it fetches ahead from a loader without __len__()"
+            )
 
     def on_train_batch_end(self, trainer: Trainer, *args: Any) -> None:
         trainer.should_stop |= self.after(trainer.global_step)

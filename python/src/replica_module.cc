@@ -3,7 +3,9 @@
 NB_MODULE(_replica, module) {
   using namespace headway::python;
   nanobind::set_leak_warnings(false);  // adopted tensors live as long as the process
-  nanobind::exception<CheckpointError>(module, "CheckpointError", PyExc_RuntimeError);
+  const auto error =
+      nanobind::exception<CheckpointError>(module, "CheckpointError", PyExc_RuntimeError);
+  nanobind::exception<CheckpointDamaged>(module, "CheckpointDamagedError", error);
   add_slot(module);
   add_draft(module);
   add_reader(module);

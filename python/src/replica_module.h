@@ -14,8 +14,14 @@ namespace headway::python {
 struct CheckpointError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// CheckpointDamagedError: surely not what was saved.
+struct CheckpointDamaged : CheckpointError {
+  using CheckpointError::CheckpointError;
+};
 inline void raise_if_bad(const base::Status& status) {
-  if (!status.ok()) throw CheckpointError(status.message());
+  if (status.ok()) return;
+  if (status.code() == base::Code::corrupt) throw CheckpointDamaged(status.message());
+  throw CheckpointError(status.message());
 }
 
 void add_slot(nanobind::module_& module);

@@ -22,23 +22,25 @@ namespace nb = nanobind;
 
 using Listed = std::tuple<std::string, std::uint64_t, std::int64_t>;  // name, step, time
 
-// The newest ones whose manifests are good and whose files are there in full; and of those that are
-// newer than these, and not good, what is wrong. A folder without a manifest never was one and is
-// not worth a word.
-std::pair<std::vector<Listed>, std::vector<std::string>> list_checkpoints(const std::string& path,
-                                                                          std::size_t max) {
+using Damaged = std::pair<std::string, bool>;  // what is wrong; is nothing that is good newer?
+constexpr std::size_t kDamagedMax = 16;
+
+// The newest ones whose manifests are good and whose files are there in full; and among them those
+// that are not good. A folder without a manifest never was one and is not worth a word.
+std::pair<std::vector<Listed>, std::vector<Damaged>> list_checkpoints(const std::string& path,
+                                                                      std::size_t max) {
   const checkpoint::CheckpointFolder folder(base::real_file_system(), path);
   auto names = folder.list();
   raise_if_bad(names.status());
   std::vector<Listed> listed;
-  std::vector<std::string> damaged;
+  std::vector<Damaged> damaged;
   for (const checkpoint::CheckpointName& name : *names) {
     if (listed.size() == max) break;
     auto manifest = folder.read_sized(name);
     if (manifest.ok()) {
       listed.emplace_back(name.text(), name.step, manifest->time_ns);
-    } else if (listed.empty() && manifest.status().code() != base::Code::not_found) {
-      damaged.push_back(manifest.status().message());
+    } else if (damaged.size() < kDamagedMax && manifest.status().code() != base::Code::not_found) {
+      damaged.emplace_back(manifest.status().message(), listed.empty());
     }
   }
   return {listed, damaged};

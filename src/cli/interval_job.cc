@@ -46,6 +46,7 @@ std::int64_t time_of(const Event& e) {
 
 void take_checkpoint(std::map<std::int64_t, Save>& saves, const Event& e) {
   if (e.name == HW_CHECKPOINT_UPLOADED) return;  // of a save that was durable before
+  if (e.name == HW_CHECKPOINT_FAILED) return;    // what was staged of it is known
   if (saves.size() >= saves_followed_max && !saves.contains(e.a)) return;
   Save& save = saves[e.a];
   save.step = e.a;

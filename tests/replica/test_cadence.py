@@ -19,6 +19,19 @@ def cadence_of(checkpoint: Path) -> list[float]:
         return json.loads(bytes(file.get_tensor("headway.rank-00000").numpy()))["cadence"]
 
 
+def test_the_first_save_comes_early(machine: Machine) -> None:
+    """The interval is tuned from what saves cost: until one was seen, all would be lost."""
+    output = machine.headway(
+        "run", "--nproc", 2, "--max-restarts", 1, TRAIN, EVERY=-1, STEPS=40, SLOW=0.05, KILL=30
+    )
+    again = re.findall(r"goes on after (\d+) from replica", output)
+    assert len(again) == 2 and len(set(again)) == 1, output
+    assert 2 <= int(again[0]) <= 30
+    assert machine.steps()[0] <= 30, "and it went to the disk"
+    assert machine.steps()[-1] == 40, "the last step is saved by close()"
+    assert cadence_of(min(machine.checkpoints.glob("step-*")))[4] < 0, "nothing was known by then"
+
+
 def test_it_saves_when_it_pays(machine: Machine) -> None:
     output = machine.headway(
         "run", "--nproc", 2, "--max-restarts", 1, TRAIN, EVERY=0, STEPS=40, SLOW=0.05, KILL=30

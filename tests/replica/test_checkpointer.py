@@ -68,7 +68,7 @@ def test_a_damaged_manifest_is_passed_over_aloud(machine: Machine, undisturbed: 
         damage(path)
     output = machine.run("train.py", code=1)
     assert output.count("a checkpoint is passed over: ") == 3
-    assert "none of 3 saved states fits" in output
+    assert "none of 3 saved states can be gone on from: damaged: " in output
     for path, original in zip(paths, originals, strict=True):
         path.write_bytes(original)
     damage(paths[-1])
@@ -141,8 +141,10 @@ def test_others_can_read_it(machine: Machine) -> None:
 def test_what_cannot_be_saved_is_named(machine: Machine) -> None:
     output = machine.run("unsavable.py", code=1)
     assert (
-        "CheckpointError: values.deep.1.thing: a __main__.Thing cannot be saved; "
-        "state is numbers, texts, lists, dicts and tensors" in output
+        "CheckpointUsageError: values.deep.1.thing: a __main__.Thing cannot be saved; saved are "
+        "None, numbers, texts, bytes, lists, tuples, sets, dictionaries, tensors and numpy's "
+        "arrays: keep what is in it as such, or give it state_dict() and load_state_dict()"
+        in output
     )
     assert not machine.steps()
 
@@ -152,7 +154,7 @@ def test_another_model_is_refused(machine: Machine) -> None:
     machine.end_holders()
     output = machine.run("train.py", code=1, STEPS=4, WIDTH=32, EVERY=100)
     assert re.search(r"model.0.weight: F32 \[32, 32\] is wanted, saved was F32 \[64, 64\]", output)
-    assert "saved states fits" in output
+    assert "saved states can be gone on from: does not fit: step 4 (disk)" in output
 
 
 def test_a_save_that_found_no_room_is_made_up_for(machine: Machine) -> None:

@@ -48,3 +48,16 @@ def test_a_flipped_bit_is_never_loaded(machine: Machine) -> None:
     shard.write_bytes(content)
     output = ranks(machine, 2, "load", code=1)
     assert re.search(r"rank-00001.safetensors: chunk 0, .* is damaged", output)
+
+
+def test_where_nothing_is(machine: Machine) -> None:
+    """dcp.load() would wrap it, and a plain mistake look like damage."""
+    folder = machine.checkpoints
+    none = "not found, CheckpointNotFoundError"
+    said = machine.run("dcp_nothing.py").splitlines()
+    deep = f"{folder}/deep"
+    assert f"{none}: {deep}/nowhere: no checkpoint: there is no such folder, nor {deep}" in said
+    assert f"{none}: {folder}: no checkpoint: it is empty" in said
+    assert f"{none}: {folder}: no checkpoint: in it are a.pt, b.pt, c.pt, d.pt, e.pt, …" in said
+    damaged = next(line for line in said if line.startswith("damaged: "))
+    assert re.search(r"no good checkpoint is in it: .*/step-00000002-.* \(and 1 more\)$", damaged)

@@ -114,7 +114,7 @@ def test_a_notice_saves_the_last_step_on_the_way_down(
 @pytest.mark.parametrize(
     ("staging", "said"),
     [
-        ("full", r"full, 2 x [\d.e-]+ GiB of memory for each rank"),
+        ("full", r"full, 2 x [\d.]+ [KM]iB of memory for each rank"),
         ("stream", "stream, no replica in memory"),
     ],
 )

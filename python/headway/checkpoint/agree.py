@@ -8,14 +8,14 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointUsageError
 
 
 def _together() -> bool:
     if dist.is_available() and dist.is_initialized():
         return bool(dist.get_world_size() > 1)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise CheckpointError(
+        raise CheckpointUsageError(
             "checkpointer: the ranks have to agree on a step; call "
             "torch.distributed.init_process_group() before"
         )
@@ -49,6 +49,11 @@ class Group:
     @property
     def alone(self) -> bool:
         return self._group is None
+
+    @property
+    def gone(self) -> bool:
+        """The script has ended the process group: nobody can be asked any more."""
+        return self._group is not None and not dist.is_initialized()
 
     def first_says(self, numbers: list[int]) -> list[int]:
         """Rank 0's, on every rank. All have to call it."""

@@ -12,6 +12,8 @@ from headway.checkpoint.agree import Group
 
 LOOK_MAX_S = 10.0  # between two decisions, where ranks have to talk about them
 LOOK_SHARE = 0.02  # of the interval
+FIRST_SAVE = 2  # steps after which it comes: the memory for it is asked for after the first
+COST = 4  # where in a tuner's memory the cost of a save is; negative: none was seen
 
 
 class Due(IntEnum):
@@ -65,6 +67,7 @@ class Tuned:
         self._next_look = 0
         self._last_ns: int | None = None
         self._step_s = 0.0
+        self._steps = 0
 
     def _make(self, memory: list[float], failures: tuple[int, int, int]) -> Any:
         min_s, max_s = self._bounds
@@ -88,13 +91,19 @@ class Tuned:
         if self._last_ns is not None:
             self._step_s = (now_ns - self._last_ns) / 1e9
         self._last_ns = now_ns
+        self._steps += 1
         if step < self._next_look:
             return Due.NOTHING
         stage, persist = self._tuner.should_save(now_ns, step)
+        persist |= self._steps == FIRST_SAVE and self._knows_nothing()
         own = Due.PERSIST if persist else Due.STAGE if stage else Due.NOTHING
         due, gap = self._group.first_says([int(own), self._gap()])
         self._next_look = step + gap
         return Due(due)
+
+    def _knows_nothing(self) -> bool:
+        """No save was seen: what it costs has to be learnt, and until then all would be lost."""
+        return self._tuner.memory()[COST] < 0
 
     def _gap(self) -> int:
         """Steps until the next decision. Alone there is nobody to tell."""

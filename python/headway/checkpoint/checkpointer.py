@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import difflib
 import inspect
 import os
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from types import TracebackType
 from typing import Any
 
 import torch
@@ -19,23 +19,14 @@ from headway import _replica
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import agree, collect, device, store, stream, where
+from headway.checkpoint import agree, arguments, collect, device, store, stream, where
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 from headway.checkpoint.guests import Guests
 from headway.checkpoint.live import Restored
 from headway.checkpoint.memory import ANSWER_S
-from headway.checkpoint.parts import (
-    ModelPart,
-    OptimizerPart,
-    Part,
-    RngPart,
-    StatefulPart,
-    ValuesPart,
-    is_plain_optimizer,
-    is_stateful,
-)
+from headway.checkpoint.parts import StatefulPart
 from headway.checkpoint.restore import restore
 from headway.checkpoint.same import Sameness
 from headway.checkpoint.staging import Begun, Staging
@@ -44,54 +35,17 @@ from headway.checkpoint.tensors import Piece, Placed, address_of, view
 WAIT_S = 3600.0
 
 
-def _make_parts(
-    model: torch.nn.Module | None,
-    optimizer: Any,
-    loader: Any,
-    values: dict[str, Any] | None,
-    others: dict[str, Any],
-) -> dict[str, Part]:
-    parts: dict[str, Part] = {}
-    if model is not None:
-        parts["model"] = ModelPart(model)
-    if optimizer is not None:
-        plain = is_plain_optimizer(optimizer)
-        parts["optimizer"] = (
-            OptimizerPart(optimizer, model) if plain else StatefulPart("optimizer", optimizer)
-        )
-    if loader is not None:
-        parts["loader"] = _loader_part("loader", loader)
-    if not (parts or others or values is not None):
-        raise CheckpointError(
-            "checkpointer: nothing is named that could be saved: give it model= and optimizer="
-        )
-    for name, thing in others.items():
-        if not name.isidentifier() or name in ("model", "optimizer", "loader", "values", "rng"):
-            raise CheckpointError(f"checkpointer: {name!r} cannot be the name of a part")
-        if loaders.is_plain(thing):
-            parts[name] = _loader_part(name, thing)
-            continue
-        near = difflib.get_close_matches(name, inspect.signature(Checkpointer).parameters, 1)
-        if near and not is_stateful(thing):
-            raise CheckpointError(f"checkpointer: no option {name!r}; did you mean {near[0]!r}?")
-        parts[name] = StatefulPart(name, thing)
-    if values is not None:
-        parts["values"] = ValuesPart(values)
-    parts["rng"] = RngPart()
-    return parts
-
-
-def _loader_part(name: str, loader: Any) -> StatefulPart:
-    if loaders.is_plain(loader):
-        loader = loaders.resumable(loader)
-    return StatefulPart(name, loader, per_rank=True)
-
-
-def has_checkpoints(folder: str) -> bool:
+def _has_checkpoints(folder: str) -> bool:
     try:
-        return any(name.startswith("step-") for name in os.listdir(folder))
-    except OSError:
+        return any(_replica.list_checkpoints(folder, 1))
+    except CheckpointError:  # who cannot look into it will not save there either, and hears of it
         return False
+
+
+def _fails(error: BaseException | None) -> bool:
+    """Does this exception end a training before its time?"""
+    clean = isinstance(error, SystemExit) and error.code in (None, 0)
+    return error is not None and not clean
 
 
 class Checkpointer:
@@ -101,6 +55,7 @@ class Checkpointer:
     maybe_save(step)  the same when it is time; True if it did
     restore()         the step to go on after, or None where nothing is saved
     wait()            until everything that was saved is on disk
+    close()           training is over; a `with` statement does it as well
 
     `staging`: `full` copies everything at each save; `rows` only the rows of embedding tables that
     changed, and the rest in full; `stream` keeps no copy in memory, the training waits for the
@@ -128,13 +83,11 @@ class Checkpointer:
         **others: Any,
     ) -> None:
         self.folder = os.path.abspath(folder)
-        for name, count in (("every_steps", every_steps), ("stage_steps", stage_steps)):
-            if count is not None and (not isinstance(count, int) or count < 1):
-                raise CheckpointError(
-                    f"checkpointer: {name}={count!r}: want a whole number above 0"
-                )
+        arguments.check_count("every_steps", every_steps)
+        arguments.check_count("stage_steps", stage_steps)
         self._keep = (keep_last, keep_every_hours * 3600)
-        self.parts = _make_parts(model, optimizer, loader, values, others)
+        options = inspect.signature(Checkpointer).parameters
+        self.parts = arguments.make_parts(model, optimizer, loader, values, others, options)
         self.upload = store.target(upload)
         self.place = where.find_place(self.folder)
         self.trainer = where.make_trainer(
@@ -158,7 +111,11 @@ class Checkpointer:
             else Tuned(self.group, min_seconds, max_seconds)
         )
         self.skipped = 0  # saves that found no room
-        self._seen: int | None = None  # the last step that maybe_save() was asked about
+        self.failed = 0  # saves that came to nothing
+        # The step that the state is of, as far as maybe_save() was told; None: save() decides.
+        self._seen: int | None = None
+        self._closed = False
+        self.allow_missing: tuple[str, ...] = ()  # what restore() may do without
         self._owed: int | None = None  # the step of a save that found no room, until the next one
         self.skipped_uploads = 0  # for which a newer one was there first
         self.restored_from: str | None = None  # "replica", "replica-copy", "peer", "disk", "store"
@@ -166,7 +123,7 @@ class Checkpointer:
         self.last_durable: int | None = None
         self.last_uploaded: int | None = None
         self._unsettled: set[int] = set()
-        self._failed = 0  # in a row
+        self._failed_in_a_row = 0
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
         self._lanes = device.Lanes()
@@ -174,7 +131,9 @@ class Checkpointer:
         self._guests = Guests(self.place, self.group)
         self._only_in_memory = False  # what the job went on from, and in that of few
         # Retention would remove in favour of a run that began anew what an earlier one has left.
-        self._unread = has_checkpoints(self.folder)
+        # A file system may show the ranks different things: the first one's answer counts.
+        first = self.place.rank == 0 and _has_checkpoints(self.folder)
+        self._unread = bool(self.group.first_says([int(first)])[0])
 
     # ---- saving
 
@@ -182,18 +141,35 @@ class Checkpointer:
         """The state is safe from this process's death when it returns, and with `wait` from the
         machine's. A step that is saved already is not saved again. Raises CheckpointError where it
         cannot be saved."""
-        self._check_read()
+        self._check_usable("save()")
+        step, data = self._numbers("save()", step, data)
+        self._seen = None
         with checkpoint_blocked():
             saved = self._is_saved(step) or self._stage(step, data, persist=True, wait_s=WAIT_S)
             if not saved:
+                self.failed += 1
+                core.checkpoint(step, data, rec.FAILED)
                 why = self.trainer.refusal() or "the last saves have not got to the disk"
                 raise CheckpointError(f"checkpointer: step {step} is not saved: {why}")
             if wait:
                 self.wait()
 
-    def _check_read(self) -> None:
+    @staticmethod
+    def _numbers(call: str, step: Any, data: Any) -> tuple[int, int | None]:
+        if data is not None:
+            data = arguments.whole_number(call, "data", data)
+        return arguments.whole_number(call, "step", step), data
+
+    def _check_open(self, call: str) -> None:
+        if self._closed:
+            raise CheckpointUsageError(
+                f"checkpointer: {call} after close(): make another checkpointer to go on"
+            )
+
+    def _check_usable(self, call: str) -> None:
+        self._check_open(call)
         if self._unread:
-            raise CheckpointError(
+            raise CheckpointUsageError(
                 f"checkpointer: {self.folder} holds checkpoints of an earlier run: call restore() "
                 "before the first save to go on from them, or save into another folder"
             )
@@ -206,7 +182,8 @@ class Checkpointer:
 
     def maybe_save(self, step: int, *, data: int | None = None) -> bool:
         """To be called after every step, on every rank."""
-        self._check_read()
+        self._check_usable("maybe_save()")
+        step, data = self._numbers("maybe_save()", step, data)
         self._take_news()
         if should_stop(step):
             self.save(step, data=data, wait=True)
@@ -276,6 +253,8 @@ class Checkpointer:
             )
         except stream.NotSaved:
             self.cadence.settled(step, False)
+            self.failed += 1
+            core.checkpoint(step, data, rec.FAILED)
             raise
         core.checkpoint(step, data, rec.DURABLE)
         self._prune()
@@ -369,17 +348,21 @@ class Checkpointer:
                 # They are written in their order: for an older one nobody has to wait any more.
                 self._unsettled = {other for other in self._unsettled if other > step}
                 self.last_durable = max(step, self.last_durable or 0)
-                self._failed = 0
+                self._failed_in_a_row = 0
             else:
                 self._complain(step, text)
 
     def _complain(self, step: int, text: str) -> None:
         """Of a trouble that lasts, the 1st, 2nd, 4th, 8th … time; of the disk, one rank for all."""
-        self._failed += 1
-        if self._failed & (self._failed - 1) or (step and self.place.rank != 0):
+        self.failed += 1
+        if not step and self._seen is not None:  # of a step, it is recorded when it is told
+            core.checkpoint(self._seen, None, rec.FAILED)
+        self._failed_in_a_row += 1
+        times = self._failed_in_a_row
+        if times & (times - 1) or (step and self.place.rank != 0):
             return
         what = f"step {step} did not get to the disk" if step else "no replica"
-        again = f", the {self._failed}th save in a row" if self._failed > 2 else ""
+        again = f", the {times}th save in a row" if times > 2 else ""
         warnings.warn(f"headway: {what}{again}: {text}", RuntimeWarning, stacklevel=4)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -394,24 +377,62 @@ class Checkpointer:
         return True
 
     def close(self) -> None:
-        """Training is over: what was saved gets to the disk, and the memory is given back. A last
-        save that had found no room is made up for."""
-        if self._owed is not None and self._seen is not None:
-            try:
-                self.save(self._seen)
-            except CheckpointError as error:  # no reason for a training to end badly
-                warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=2)
+        """Training is over: the step that maybe_save() was told of last is saved if it is not,
+        what was saved gets to the disk, and the memory is given back. To be called on every rank,
+        and once is enough."""
+        if self._closed:
+            return
+        if self._lacks_last():
+            self._save_last()
         self.wait()
         self.staging.close()
         self._lanes.release()
         self.trainer.bye()
+        self._closed = True
+
+    def _lacks_last(self) -> bool:
+        """The same on all ranks. What is only in memory is written when the job ends."""
+        return self._seen is not None and self._seen != self.last_saved
+
+    def _save_last(self) -> None:
+        step = self._seen
+        assert step is not None
+        if _fails(sys.exc_info()[1]):
+            problem = "an exception came before, maybe in the middle of the next step"
+        elif self.group.gone:
+            problem = "close() comes before destroy_process_group()"
+        else:
+            try:
+                self.save(step)
+                return
+            except Exception as error:  # no reason for a training to end badly
+                problem = str(error)
+        self._seen = step
+        warnings.warn(f"{self._loss()}: {problem}", RuntimeWarning, stacklevel=3)
+
+    def _loss(self) -> str:
+        last = self.last_saved
+        kept = "nothing is" if last is None else f"the last that is, is step {last}"
+        return f"headway: {self.folder}: step {self._seen} is not saved, {kept}"
+
+    def __enter__(self) -> Checkpointer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not _fails(error):  # else a successor goes on from memory
+            self.close()
 
     @property
     def epoch(self) -> int:
         """Passes over the loader that are over: where the script's loop over epochs begins."""
         part = self.parts.get("loader")
         if not isinstance(part, StatefulPart) or not loaders.is_resumable(part.thing):
-            raise CheckpointError(
+            raise CheckpointUsageError(
                 "checkpointer: epoch is known where loader= is a plain DataLoader; "
                 "elsewhere keep it in values"
             )
@@ -419,15 +440,28 @@ class Checkpointer:
 
     def _bye(self) -> None:
         # After an error somebody may start it again, and go on from memory.
-        if not hasattr(sys, "last_value"):
-            self.trainer.bye()
+        if self._closed or hasattr(sys, "last_value"):
+            return
+        if self.place.rank == 0 and self._lacks_last():
+            print(
+                f"{self._loss()}: the script ended without close() of its checkpointer; call it "
+                "after the last step, or use the checkpointer in a `with` statement",
+                file=sys.stderr,
+            )
+        self.trainer.bye()
 
     # ---- restoring
 
-    def restore(self) -> int | None:
+    def restore(self, *, allow_missing: str | Collection[str] = ()) -> int | None:
         """Puts the newest state that all ranks have into the model, the optimizer and the rest.
-        Before DDP, torch.compile or the like get hold of the model it costs no copy."""
+        Before DDP, torch.compile or the like get hold of the model it costs no copy.
+
+        `allow_missing`: parts that are new to the script, or what is new below one ("scheduler",
+        "model.head"): where they were not saved they stay as they are."""
+        self._check_open("restore()")
+        self.allow_missing = arguments.missing_names(allow_missing, self.parts)
         self._unread = False
+        self._seen = None
         core.begin(rec.RESTORE)
         try:
             self._check_served()
@@ -442,5 +476,7 @@ class Checkpointer:
         self._only_in_memory = restored.by_peers
         self.cadence.remember(restored.cadence, in_memory and not restored.by_peers)
         self.last_saved = restored.step
+        if not in_memory:
+            self.last_durable = restored.step
         self.restored_from = restored.tier
         return restored.step

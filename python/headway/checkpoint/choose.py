@@ -29,12 +29,19 @@ class Stored(NamedTuple):
     time_ns: int
 
 
+class Damaged(NamedTuple):
+    """What is wrong with one that is there and is not good."""
+
+    text: str
+    newest: bool  # nothing that is good is newer
+
+
 class Offer(NamedTuple):
     """What one rank could go on from."""
 
     staged: list[Staged]
     stored: list[Stored]
-    damaged: list[str] = []  # what is wrong with others on disk
+    damaged: list[Damaged] = []  # others on disk or in memory
 
 
 class Candidate(NamedTuple):

@@ -20,7 +20,7 @@ import torch
 
 from headway.checkpoint.agree import Group
 from headway.checkpoint.errors import CheckpointError
-from headway.checkpoint.tensors import TORCH_DTYPES, Piece, Placed, bytes_of
+from headway.checkpoint.tensors import TORCH_DTYPES, Piece, Placed, bytes_of, size_text
 from headway.checkpoint.where import Place
 
 GUEST_BYTES_MAX = 64 << 20  # of what one rank has of its own
@@ -126,8 +126,8 @@ class Guests:
             return own
         if not self._told:
             warnings.warn(
-                f"headway: rank {self._rank} has {size >> 20} MiB that no other rank has, more "
-                f"than the {GUEST_BYTES_MAX >> 20} MiB that another machine keeps for it: if this "
+                f"headway: rank {self._rank} has {size_text(size)} that no other rank has, more "
+                f"than the {size_text(GUEST_BYTES_MAX)} that another machine keeps for it: if this "
                 "one is lost, the job goes on from the disk",
                 RuntimeWarning,
                 stacklevel=5,

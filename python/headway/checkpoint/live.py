@@ -5,19 +5,26 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from headway.checkpoint import collect, tagged
 from headway.checkpoint import loader as loaders
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import (
+    CheckpointDamagedError,
+    CheckpointError,
+    CheckpointMismatchError,
+)
 from headway.checkpoint.parts import ModelPart, OptimizerPart, StatefulPart
 from headway.checkpoint.tensors import TORCH_DTYPES, is_dtensor
 
 if TYPE_CHECKING:
     from headway.checkpoint.checkpointer import Checkpointer
+
+
+NAMED_MAX = 3  # of what is missing
 
 
 class Restored(NamedTuple):
@@ -28,19 +35,15 @@ class Restored(NamedTuple):
     by_peers: bool = False  # of some ranks nothing was left in memory: others served them
 
 
-class Mismatch(CheckpointError):
-    """This state does not fit into this model; another may."""
-
-
 def parse(text: bytes, where: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{where}: its state is no JSON: {error}") from None
+        raise CheckpointDamagedError(f"{where}: its state is no JSON: {error}") from None
     if not isinstance(document, dict) or document.get("version") != collect.DOCUMENT_VERSION:
         raise CheckpointError(f"{where}: its state is of a version that this one cannot read")
     if not isinstance(document.get("parts"), dict):
-        raise CheckpointError(f"{where}: its state has no parts")
+        raise CheckpointDamagedError(f"{where}: its state has no parts")
     return document
 
 
@@ -51,22 +54,37 @@ def cadence_of(document: dict[str, Any]) -> list[float]:
 
 
 def model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, torch.Tensor]:
-    """The model's live tensors by the name that each is stored under."""
-    part = keeper.parts.get("model")
-    if not isinstance(part, ModelPart):
-        return {}
-    saved = document["parts"].get("model")
-    if not isinstance(saved, dict):
-        raise Mismatch("model: not in what was saved")
+    """The model's live tensors by the name that each is stored under. Raises where a part or one of
+    these was not saved and may not be missing, before anything is changed."""
+    missing = [name for name in keeper.parts if name not in document["parts"]]
     targets: dict[str, torch.Tensor] = {}
-    for key, live in part.state().items():
-        if not isinstance(live, torch.Tensor):
-            continue
-        entry = saved.get(key)
-        if not isinstance(entry, dict) or not isinstance(entry.get("$tensor"), str):
-            raise Mismatch(f"model: {key} is not in what was saved")
-        targets.setdefault(entry["$tensor"], live)
+    part, saved = keeper.parts.get("model"), document["parts"].get("model")
+    if isinstance(part, ModelPart) and isinstance(saved, dict):
+        for key, live in part.state().items():
+            if not isinstance(live, torch.Tensor):
+                continue
+            entry = saved.get(key)
+            if isinstance(entry, dict) and isinstance(entry.get("$tensor"), str):
+                targets.setdefault(entry["$tensor"], live)
+            else:
+                missing.append(f"model.{key}")
+    missing = [name for name in missing if not _may_be_missing(name, keeper.allow_missing)]
+    if missing:
+        raise CheckpointMismatchError(_not_saved(missing, bool(targets)))
     return targets
+
+
+def _may_be_missing(name: str, allowed: Sequence[str]) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in allowed)
+
+
+def _not_saved(missing: list[str], some_of_the_model: bool) -> str:
+    more = f" and {len(missing) - NAMED_MAX} more" if len(missing) > NAMED_MAX else ""
+    said = f"{', '.join(missing[:NAMED_MAX])}{more}: not in what was saved"
+    roots = list(dict.fromkeys(".".join(name.split(".")[:2]) for name in missing))
+    if len(roots) > NAMED_MAX or (missing[-1].startswith("model.") and not some_of_the_model):
+        return said  # it is another model
+    return f"{said}; to keep what is there now of it, restore(allow_missing={roots})"
 
 
 def load_rest(
@@ -77,7 +95,7 @@ def load_rest(
 ) -> None:
     for name, part in keeper.parts.items():
         if name not in document["parts"]:
-            raise Mismatch(f"{name}: not in what was saved")
+            continue  # and it may be missing: model_targets()
         ranks = keeper.place.world_size
         if part.per_rank and saved_ranks != ranks:
             kept = ""

@@ -24,7 +24,7 @@ from typing import Any
 from torch.utils.data import DataLoader, IterableDataset
 
 from headway.checkpoint import randomness
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointMismatchError, CheckpointUsageError
 
 _KEY = "_headway_position"
 ANEW = "To begin the pass anew, make the checkpointer without loader="
@@ -48,7 +48,7 @@ def resumable(loader: Any) -> Any:
     if is_resumable(loader):
         return loader
     if not getattr(loader, "in_order", True) and loader.num_workers > 0:
-        raise CheckpointError(
+        raise CheckpointUsageError(
             "loader: in_order=False gives batches in an order that nobody can repeat; "
             "leave it away, or make the checkpointer without loader="
         )
@@ -129,7 +129,7 @@ class _Position:
 
     def state(self) -> dict[str, Any]:
         if self.twice:
-            raise CheckpointError(
+            raise CheckpointUsageError(
                 "loader: two loops take batches from it at the same time, so it has no position; "
                 "give each its own loader"
             )
@@ -140,7 +140,9 @@ class _Position:
 
     def load(self, state: dict[str, Any]) -> None:
         if state.get("version") != 1 or "pass" not in state:
-            raise CheckpointError("loader: what was saved is not the state of a plain DataLoader")
+            raise CheckpointMismatchError(
+                "loader: what was saved is not the state of a plain DataLoader"
+            )
         self.own.set(state["own"])
         self.epoch = state["epoch"]
         self.walk, self.waiting = None, state["pass"]
@@ -289,15 +291,15 @@ def finished(state: dict[str, Any]) -> dict[str, Any]:
     return {**state, "epoch": state["epoch"] + 1, "pass": None}
 
 
-def _too_short(found: int, wanted: int) -> CheckpointError:
-    return CheckpointError(
+def _too_short(found: int, wanted: int) -> CheckpointMismatchError:
+    return CheckpointMismatchError(
         f"loader: it ended after {found} batches, and {wanted} of this pass were consumed when it "
         f"was saved: its data is other data. {ANEW}"
     )
 
 
-def _other_order() -> CheckpointError:
-    return CheckpointError(
+def _other_order() -> CheckpointMismatchError:
+    return CheckpointMismatchError(
         "loader: its sampler does not give the same batches a second time, so the place in this "
         "pass is lost. Give it a generator= of its own, or draw all that is random when it begins. "
         f"{ANEW}"

@@ -16,8 +16,12 @@ import torch
 
 from headway import _replica
 from headway.checkpoint import choose, live, peers
-from headway.checkpoint.errors import CheckpointError
-from headway.checkpoint.live import Mismatch, Restored
+from headway.checkpoint.errors import (
+    CheckpointDamagedError,
+    CheckpointError,
+    CheckpointMismatchError,
+)
+from headway.checkpoint.live import Restored
 from headway.checkpoint.parts import ModelPart
 from headway.checkpoint.peers import Image
 from headway.checkpoint.tensors import place, view
@@ -75,7 +79,7 @@ def from_memory(
     try:
         served = peers.serve(keeper, candidate, good, said)
     except peers.Incomplete as error:
-        raise CheckpointError(problems[0]) if problems else error from None
+        raise CheckpointDamagedError(problems[0]) if problems else error from None
     for text in problems:
         warnings.warn(f"headway: other ranks serve for {text}", RuntimeWarning, stacklevel=6)
     if own is None:
@@ -107,7 +111,7 @@ def _from_own(keeper: Checkpointer, image: Image, spare: bool) -> Restored:
     whole = image.whole
     text = image.text_of(keeper.place.rank)
     if text is None:
-        raise Mismatch(f"{whole.slot.path}: without this rank's state")
+        raise CheckpointMismatchError(f"{whole.slot.path}: without this rank's state")
     document = live.parse(text, whole.slot.path)
     targets = live.model_targets(keeper, document)
     for name, tensor in targets.items():
@@ -153,9 +157,9 @@ def _check_fits(name: str, tensor: torch.Tensor, image: Image) -> None:
     wanted = place(name, tensor).piece
     found = image.pieces.get(name)
     if found is None:
-        raise Mismatch(f"model: {name} is not in the replica")
+        raise CheckpointMismatchError(f"model: {name} is not in the replica")
     if found != wanted:
-        raise Mismatch(
+        raise CheckpointMismatchError(
             f"model: {name} is {wanted.dtype} {list(wanted.shape)}, saved was {found.dtype} "
             f"{list(found.shape)}"
         )

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import torch
 
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointMismatchError, CheckpointUsageError
 
 
 class Part(Protocol):
@@ -112,10 +112,12 @@ class OptimizerPart:
         groups = self.optimizer.param_groups
         if len(groups) != len(saved["param_groups"]):
             count = len(saved["param_groups"])
-            raise CheckpointError(f"optimizer: {len(groups)} parameter groups, saved were {count}")
+            raise CheckpointMismatchError(
+                f"optimizer: {len(groups)} parameter groups, saved were {count}"
+            )
         missing = [name for name in saved["state"] if name not in parameters]
         if missing:
-            raise CheckpointError(
+            raise CheckpointMismatchError(
                 f"optimizer: state was saved for {missing[0]}, which is not among its parameters"
             )
         for group, old in zip(groups, saved["param_groups"], strict=True):
@@ -149,7 +151,7 @@ class StatefulPart:
 
     def __init__(self, name: str, thing: Any, per_rank: bool = False) -> None:
         if not is_stateful(thing):
-            raise CheckpointError(
+            raise CheckpointUsageError(
                 f"{name}: a {type(thing).__name__} has no state_dict() and load_state_dict(), and "
                 "is no DataLoader"
             )

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from headway.checkpoint import choose, collect, live, transfer
-from headway.checkpoint.errors import CheckpointError
-from headway.checkpoint.live import Mismatch, Restored
+from headway.checkpoint.errors import CheckpointError, CheckpointMismatchError
+from headway.checkpoint.live import Restored
 from headway.checkpoint.tensors import Piece, bytes_of, is_dtensor, place
 
 if TYPE_CHECKING:
@@ -94,12 +95,14 @@ def serve(
     here, but for those in `after`. Raises on all ranks where it does not come to an end."""
     hungry = [rank for rank, one in enumerate(said) if not one.has]
     letter = _letters(keeper, candidate, images, said, hungry)
-    wants, problem = None, ""
+    wants, problem = None, None
     if letter is not None:
         try:
             wants = _wants(keeper, candidate, letter)
+        except CheckpointError as error:
+            problem = error
         except Exception as error:
-            problem = _text(error)
+            problem = CheckpointError(f"{type(error).__name__}: {error}")
     lists = keeper.group.gather(([*wants.into] if wants else [], problem))
     _raise_first(problem for _, problem in lists)
     things = list(dict.fromkeys(Piece(*piece) for pieces, _ in lists for piece in pieces))
@@ -122,8 +125,8 @@ def serve(
         if deal.source == rank
     }
     incoming = {number[piece]: memory for piece, memory in wants.into.items()} if wants else {}
-    problem = _carry(keeper, deals, outgoing, incoming)
-    _raise_first(keeper.group.gather(problem))
+    failed = _carry(keeper, deals, outgoing, incoming)
+    _raise_first(CheckpointError(text) if text else None for text in keeper.group.gather(failed))
     if wants is None:
         return None
     from_others = any(deal.to == rank != deal.source for deal in deals)
@@ -223,7 +226,7 @@ def _check_like(name: str, tensor: torch.Tensor, there: dict[str, Piece]) -> Non
     """A tensor that is not spread over ranks has to be saved as it is now."""
     wanted, found = place(name, tensor).piece, there.get(name)
     if found is not None and not is_dtensor(tensor) and found != wanted:
-        raise Mismatch(
+        raise CheckpointMismatchError(
             f"model: {name} is {wanted.dtype} {list(wanted.shape)}, saved was {found.dtype} "
             f"{list(found.shape)}"
         )
@@ -234,7 +237,7 @@ def _allocate(keeper: Checkpointer, name: str, there: dict[str, Piece]) -> torch
     this rank had, then of the same type, and a scalar is a scalar."""
     piece = there.get(name)
     if piece is None:
-        raise Mismatch(f"{name}: is not beside the document that names it")
+        raise CheckpointMismatchError(f"{name}: is not beside the document that names it")
     shape = piece.shape
     like = live.parameter_of(keeper, name)
     if like is not None and is_dtensor(like) and like.dim() == len(shape):
@@ -259,12 +262,7 @@ def _missing(piece: Piece, rank: int) -> str:
     return f"{what}, which rank {rank} needs, is in no memory that is left"
 
 
-def _text(error: Exception) -> str:
-    known = isinstance(error, CheckpointError)
-    return str(error) if known else f"{type(error).__name__}: {error}"
-
-
-def _raise_first(problems: Any) -> None:
+def _raise_first(problems: Iterable[CheckpointError | None]) -> None:
     for problem in problems:
-        if problem:
-            raise CheckpointError(problem)
+        if problem is not None:
+            raise problem

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointMismatchError
 
 SAMPLERS_MAX = 16  # samplers inside of samplers
 
@@ -146,7 +146,7 @@ class Own:
     def set(self, state: dict[str, Any]) -> None:
         saved, own = len(state["generators"]), len(self._generators)
         if saved != own or len(state["epochs"]) != len(self._numbered):
-            raise CheckpointError(
+            raise CheckpointMismatchError(
                 f"loader: it was saved with {saved} generators and {len(state['epochs'])} samplers "
                 f"that know epochs, and has {own} and {len(self._numbered)}: it is another one"
             )

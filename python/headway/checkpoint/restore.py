@@ -11,8 +11,13 @@ import torch
 
 from headway import _replica
 from headway.checkpoint import agree, choose, collect, live, memory, store, where
-from headway.checkpoint.errors import CheckpointError
-from headway.checkpoint.live import Mismatch, Restored
+from headway.checkpoint.errors import (
+    CheckpointDamagedError,
+    CheckpointError,
+    CheckpointMismatchError,
+)
+from headway.checkpoint.live import Restored
+from headway.checkpoint.passed import Passed
 from headway.checkpoint.peers import Incomplete
 from headway.checkpoint.tensors import place
 
@@ -23,43 +28,44 @@ STORED_MAX = 16  # checkpoints on disk that are looked at
 
 
 def restore(keeper: Checkpointer) -> Restored | None:
-    images, damaged = memory.left_behind(keeper)
+    images, damaged_in_memory = memory.left_behind(keeper)
     stored, damaged_on_disk = _stored(keeper.folder)
-    damaged += damaged_on_disk
-    offers = agree.gather(choose.Offer([image.offer() for image in images], stored, damaged))
+    bad = [*(choose.Damaged(text, True) for text in damaged_in_memory), *damaged_on_disk]
+    offers = agree.gather(choose.Offer([image.offer() for image in images], stored, bad))
     found = _with_store(keeper, offers)
-    damaged = sorted({text for each in offers for text in each.damaged})
-    for text in damaged:
-        warnings.warn(f"headway: a checkpoint is passed over: {text}", RuntimeWarning, stacklevel=4)
+    damaged = sorted({one for each in offers for one in each.damaged})
+    for one in damaged:
+        if one.newest:
+            _pass_over(f"a checkpoint is passed over: {one.text}")
     _say_what_is_lost(keeper, offers, found)
-    states = len(found) + len(damaged)
+    passed = Passed()
     for index, candidate in enumerate(found):
         spare = len(found) > index + 1
-        problem = None
-        restored = None
+        problem, restored = None, None
         try:
             if candidate.tier in ("replica", "peer"):
                 restored = memory.from_memory(keeper, candidate, images, spare)
             else:
                 restored = _from_disk(keeper, _on_disk(keeper, candidate))
         except CheckpointError as error:
-            problem = str(error)
-            states -= isinstance(error, Incomplete)
-        problems = [said for said in agree.gather(problem) if said]
+            problem = error
+        problems = [said for said in agree.gather(problem) if said is not None]
         if not problems and restored is not None:
             return restored
-        warnings.warn(
-            f"headway: step {candidate.step} ({candidate.tier}) is passed over: {problems[0]}",
-            RuntimeWarning,
-            stacklevel=4,
-        )
-    if states:
+        what = f"step {candidate.step} ({candidate.tier})"
+        _pass_over(f"{what} is passed over: {problems[0]}")
+        if not isinstance(problems[0], Incomplete):
+            passed.add(problems[0], what)
+    for one in damaged:
+        passed.add(CheckpointDamagedError(one.text))
+    if passed.states:
         # To begin anew without a word would be to lose what is there.
-        raise CheckpointError(
-            f"{keeper.folder}: none of {states} saved states fits; see the "
-            "warnings. To begin anew, save into another folder"
-        )
+        raise passed.error(keeper.folder)
     return None
+
+
+def _pass_over(text: str) -> None:
+    warnings.warn(f"headway: {text}", RuntimeWarning, stacklevel=5)
 
 
 def _say_what_is_lost(
@@ -130,10 +136,10 @@ def _on_disk(keeper: Checkpointer, candidate: choose.Candidate) -> choose.Candid
     return candidate._replace(name=name)
 
 
-def _stored(folder: str) -> tuple[list[choose.Stored], list[str]]:
+def _stored(folder: str) -> tuple[list[choose.Stored], list[choose.Damaged]]:
     """What looks good, and what is wrong with those that do not."""
     good, damaged = _replica.list_checkpoints(folder, STORED_MAX)
-    return [choose.Stored(*one) for one in good], damaged
+    return [choose.Stored(*one) for one in good], [choose.Damaged(*one) for one in damaged]
 
 
 # ---- from disk
@@ -146,7 +152,7 @@ def _from_disk(keeper: Checkpointer, candidate: choose.Candidate) -> Restored:
     tensors = {name: (dtype, shape) for name, dtype, shape in reader.tensors()}
     own = collect.document_name(rank)
     if own not in tensors:
-        raise Mismatch(f"{reader.path}: without the state of rank {rank}")
+        raise CheckpointMismatchError(f"{reader.path}: without the state of rank {rank}")
     text = torch.empty(tensors[own][1], dtype=torch.uint8)
     reader.read([(own, [0], list(text.shape), text.data_ptr())], 1)
     document = live.parse(bytes(text.numpy()), reader.path)
@@ -160,7 +166,7 @@ def _from_disk(keeper: Checkpointer, candidate: choose.Candidate) -> Restored:
         if found is None or (found[0], tuple(found[1])) != (piece.piece.dtype, tuple(tensor.shape)):
             wanted = f"{piece.piece.dtype} {list(tensor.shape)}"
             was = "nothing" if found is None else f"{found[0]} {list(found[1])}"
-            raise Mismatch(f"{name}: {wanted} is wanted, saved was {was}")
+            raise CheckpointMismatchError(f"{name}: {wanted} is wanted, saved was {was}")
         target = piece.local
         if target.device.type != "cpu" or not target.is_contiguous():
             target = torch.empty(target.shape, dtype=target.dtype)

@@ -18,7 +18,7 @@ from torch.optim.optimizer import (
 )
 
 from headway import _replica
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointUsageError
 from headway.checkpoint.parts import unwrap
 from headway.checkpoint.tensors import Placed, address_of
 
@@ -72,7 +72,7 @@ class Table:
     def mark(self, ids: torch.Tensor) -> None:
         ids = ids.detach().reshape(-1)
         if ids.dtype not in (torch.int64, torch.int32):
-            raise CheckpointError(f"{self.name}: row numbers of type {ids.dtype}")
+            raise CheckpointUsageError(f"{self.name}: row numbers of type {ids.dtype}")
         ids = ids.cpu().contiguous()
         self.changed.mark(ids.data_ptr(), ids.numel(), ids.element_size())
 
@@ -130,7 +130,7 @@ class RowTracker:
                 problem = why_not(optimizer, group)
                 if problem is not None and id(parameter) in self.tables:
                     name = self.tables[id(parameter)].name
-                    raise CheckpointError(
+                    raise CheckpointUsageError(
                         f"checkpointer: {name} cannot be saved by rows: {problem}; use SGD without "
                         "momentum and decay, Adagrad or SparseAdam for it, or staging='full'"
                     )
@@ -163,7 +163,9 @@ class RowTracker:
         """For what no optimizer of torch's changes: the script says which rows it did."""
         table = self.tables.get(id(parameter))
         if table is None:
-            raise CheckpointError("checkpointer: touched() is about no table that is saved by rows")
+            raise CheckpointUsageError(
+                "checkpointer: touched() is about no table that is saved by rows"
+            )
         table.fed_by_script = True
         table.mark(ids)
 
@@ -188,6 +190,21 @@ class RowTracker:
         for table in self.tables.values():
             table.changed.sealed(persist)
             table.remember()
+
+
+def no_table(model: torch.nn.Module | None) -> str:
+    """Why none was found, and what to do about it."""
+    modules = unwrap(model).named_modules() if model is not None else ()
+    dense = [n for n, m in modules if isinstance(m, _EMBEDDINGS) and not m.sparse]
+    if not dense:
+        return (
+            "no nn.Embedding or nn.EmbeddingBag with sparse=True on the processor; others are "
+            "named by tables="
+        )
+    return (
+        f"the embedding {dense[0]!r} has dense gradients: make it with sparse=True, or name its "
+        "weight in tables=[…]"
+    )
 
 
 def _find(

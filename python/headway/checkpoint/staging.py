@@ -13,9 +13,9 @@ import torch
 from headway import _replica
 from headway._recorder import core
 from headway.checkpoint.agree import Group
-from headway.checkpoint.errors import CheckpointError
-from headway.checkpoint.rows import RowTracker
-from headway.checkpoint.tensors import Placed
+from headway.checkpoint.errors import CheckpointUsageError
+from headway.checkpoint.rows import RowTracker, no_table
+from headway.checkpoint.tensors import Placed, size_text
 from headway.checkpoint.where import Place
 
 MODES = ("auto", "full", "rows", "stream")
@@ -62,7 +62,7 @@ class Staging:
     def switch(self, mode: str) -> None:
         """From the next save on."""
         if mode not in MODES:
-            raise CheckpointError(f"checkpointer: staging={mode!r}; one of {', '.join(MODES)}")
+            raise CheckpointUsageError(f"checkpointer: staging={mode!r}; one of {', '.join(MODES)}")
         self.close()
         self.mode = mode
         if mode not in ("auto", "rows"):
@@ -72,17 +72,16 @@ class Staging:
             problem = "checkpointer: a job on several machines cannot save by rows yet"
         try:
             self._rows = RowTracker(*self._of)
-        except CheckpointError as error:
+        except CheckpointUsageError as error:
             problem = str(error)
         if self._rows is not None and not self._rows.tables:
-            problem = (
-                "checkpointer: no table to save by rows: no nn.Embedding or nn.EmbeddingBag with "
-                "sparse=True on the processor; others are named by tables="
-            )
+            problem = f"checkpointer: no table to save by rows: {no_table(self._of[0])}"
         if not self._group.all(problem is None):
             self.close()
             if mode == "rows":
-                raise CheckpointError(problem or "checkpointer: another rank cannot save by rows")
+                raise CheckpointUsageError(
+                    problem or "checkpointer: another rank cannot save by rows"
+                )
 
     def close(self) -> None:
         if self._rows is not None:
@@ -110,12 +109,12 @@ class Staging:
 
     def _cost(self, tensors: list[Placed]) -> str:
         """For the report: how it is saved, and the memory that this takes."""
-        gib = sum(one.local.numel() * one.local.element_size() for one in tensors) / (1 << 30)
+        size = sum(one.local.numel() * one.local.element_size() for one in tensors)
         if self.mode == "stream":
             return "stream, no replica in memory"
         images = "1 x" if self.mode == "rows" else f"{self._images} x"
         rows = ", and rows on their way" if self.mode == "rows" else ""
-        return f"{self.mode}, {images} {gib:.3g} GiB of memory for each rank{rows}"
+        return f"{self.mode}, {images} {size_text(size)} of memory for each rank{rows}"
 
     def _choose(self, tensors: list[Placed]) -> str:
         """By what the state is made of, and by the memory that there is for it."""

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from headway.checkpoint import choose, where
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 
 GOOD_MAX = 4  # of the store's that are looked at
 LOOK_S = 10.0  # for an answer, where there is something else to go on from
@@ -25,7 +25,7 @@ def target(given: str | None) -> str:
     """Where checkpoints are copied to; "" for nowhere. The script's word goes first."""
     said = given if given is not None else os.environ.get("HEADWAY_CKPT_UPLOAD", "")
     if said and not said.startswith("s3://"):
-        raise CheckpointError(
+        raise CheckpointUsageError(
             f"checkpointer: upload={said!r}: has to be s3://bucket/prefix (or HEADWAY_CKPT_UPLOAD)"
         )
     return said.rstrip("/")

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 
 DEPTH_MAX = 100
 
@@ -33,7 +33,7 @@ Fetch = Callable[[str], torch.Tensor]
 
 def encode(value: Any, path: str, store: Store, depth: int = 0) -> Any:
     if depth > DEPTH_MAX:
-        raise CheckpointError(f"{path}: nested more than {DEPTH_MAX} deep")
+        raise CheckpointUsageError(f"{path}: nested more than {DEPTH_MAX} deep")
     if value is None or isinstance(value, (bool, str)) or type(value) is int:
         return value
     if isinstance(value, float) and type(value) is float:
@@ -51,8 +51,10 @@ def encode(value: Any, path: str, store: Store, depth: int = 0) -> Any:
     if coded is not None:
         return coded
     kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    raise CheckpointError(
-        f"{path}: a {kind} cannot be saved; state is numbers, texts, lists, dicts and tensors"
+    raise CheckpointUsageError(
+        f"{path}: a {kind} cannot be saved; saved are None, numbers, texts, bytes, lists, tuples, "
+        "sets, dictionaries, tensors and numpy's arrays: keep what is in it as such, or give it "
+        "state_dict() and load_state_dict() and name it as a part: checkpointer(..., its_name=it)"
     )
 
 
@@ -74,7 +76,7 @@ def _encode_dict(value: dict[Any, Any], path: str, store: Store, depth: int) -> 
     pairs = []
     for key, item in value.items():
         if isinstance(key, torch.Tensor):
-            raise CheckpointError(f"{path}: a tensor as a dictionary's key cannot be saved")
+            raise CheckpointUsageError(f"{path}: a tensor as a dictionary's key cannot be saved")
         coded_key = encode(key, f"{path}.(key)", store, depth + 1)
         pairs.append([coded_key, encode(item, f"{path}.{key}", store, depth + 1)])
     return {"$dict": pairs}

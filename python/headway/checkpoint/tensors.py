@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from headway.checkpoint.errors import CheckpointError
+from headway.checkpoint.errors import CheckpointUsageError
 
 DTYPES: dict[torch.dtype, str] = {
     torch.bool: "BOOL",
@@ -55,14 +55,14 @@ def is_dtensor(tensor: torch.Tensor) -> bool:
 def place(name: str, tensor: torch.Tensor) -> Placed:
     """Raises for what cannot be stored."""
     if type(tensor).__name__ == "ShardedTensor":
-        raise CheckpointError(
+        raise CheckpointUsageError(
             f"{name}: a ShardedTensor cannot be saved by the checkpointer; make it a DTensor, or "
             "save it with torch.distributed.checkpoint and hw.dcp.Writer"
         )
     if tensor.layout != torch.strided:
-        raise CheckpointError(f"{name}: a tensor of layout {tensor.layout} cannot be saved")
+        raise CheckpointUsageError(f"{name}: a tensor of layout {tensor.layout} cannot be saved")
     if tensor.dtype not in DTYPES:
-        raise CheckpointError(f"{name}: a tensor of type {tensor.dtype} cannot be saved")
+        raise CheckpointUsageError(f"{name}: a tensor of type {tensor.dtype} cannot be saved")
     if is_dtensor(tensor):
         return _place_dtensor(name, tensor)
     local = tensor.detach()
@@ -75,7 +75,7 @@ def _place_dtensor(name: str, tensor: Any) -> Placed:
 
     mesh, placements = tensor.device_mesh, tensor.placements
     if any(not (p.is_shard() or p.is_replicate()) for p in placements):
-        raise CheckpointError(f"{name}: a tensor with pending reductions cannot be saved")
+        raise CheckpointUsageError(f"{name}: a tensor with pending reductions cannot be saved")
     shape, offsets = compute_local_shape_and_global_offset(tensor.shape, mesh, placements)
     local = tensor.to_local().detach()
     coordinate = mesh.get_coordinate() or [0] * mesh.ndim
@@ -86,6 +86,15 @@ def _place_dtensor(name: str, tensor: Any) -> Placed:
 
 def bytes_of(piece: Piece) -> int:
     return math.prod(piece.shape) * TORCH_DTYPES[piece.dtype].itemsize
+
+
+def size_text(size: float) -> str:
+    """For a person: 17.2 KiB."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.3g} {unit}" if size < 1000 else f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.3g} TiB"
 
 
 def flat_bytes(tensor: torch.Tensor) -> torch.Tensor:

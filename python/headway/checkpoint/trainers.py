@@ -62,12 +62,13 @@ class Keeping:
 
     def __init__(self, folder: str, **options: Any) -> None:
         self.folder, self.options = folder, options
+        self.allow_missing = options.pop("allow_missing", ())  # for restore()
 
     def begin(self, **parts: Any) -> int | None:
         """With all parts that are not None. The step to go on after, or None."""
         parts = {name: part for name, part in parts.items() if part is not None}
         self.keeper = Checkpointer(self.folder, **parts, **self.options)
-        self.step = self.keeper.restore()
+        self.step = self.keeper.restore(allow_missing=self.allow_missing)
         return self.step
 
     def after(self, step: int) -> bool:

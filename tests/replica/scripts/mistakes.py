@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy
 import torch
 
 import headway as hw
@@ -39,4 +40,17 @@ again = hw.checkpointer(folder, model=model, every_steps=1)
 answer("save", lambda: again.save(2))
 answer("maybe", lambda: again.maybe_save(2))
 print("restored", again.restore(), again.maybe_save(2))
+answer("no number", lambda: again.save("3"))
+answer("below", lambda: again.save(-3))
+answer("fraction", lambda: again.maybe_save(2.5))
+answer("truth", lambda: again.maybe_save(True))
+answer("data", lambda: again.save(3, data="x"))
+again.save(numpy.int64(3))
+print("numpy", again.last_saved)
 again.close()
+answer("closed", lambda: again.save(4))
+answer("closed too", lambda: again.maybe_save(4))
+answer("closed for good", again.restore)
+answer("values", lambda: hw.checkpointer(folder, model=model, values=[1]))
+tables = torch.nn.Sequential(torch.nn.Embedding(4, 2))
+answer("dense", lambda: hw.checkpointer(folder, model=tables, staging="rows"))

@@ -1,6 +1,7 @@
 """A training that can be killed at any step and must end as if it had not been.
 
-FOLDER of checkpoints, STEPS to train, EVERY steps a save (0: it is tuned), STAGE: steps between
+FOLDER of checkpoints, STEPS to train, EVERY steps a save (0: it is tuned, to
+very often; -1: it is tuned), STAGE: steps between
 copies into memory, KILL: the step after
 which one rank kills itself (once: a file remembers), PAUSE: steps after which it waits for a
 file, KEEP: how many checkpoints, SLOW: seconds that a step takes longer, WIDTH of the model, WAIT:
@@ -28,6 +29,7 @@ SIGNAL = getattr(signal, os.environ.get("SIGNAL", "SIGKILL"))
 RANKS = int(os.environ.get("WORLD_SIZE", "1"))
 RANK = int(os.environ.get("RANK", "0"))
 KILLED = os.environ["FOLDER"] + ".killed"
+CADENCE = {-1: {}, 0: {"max_seconds": 0.2, "min_seconds": 0.05}}.get(EVERY, {"every_steps": EVERY})
 
 
 def digest(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> str:
@@ -63,7 +65,7 @@ def main() -> None:
         keep_last=int(os.environ.get("KEEP", "3")),
         staging=os.environ.get("STAGING", "auto"),
         stage_steps=int(os.environ["STAGE"]) if "STAGE" in os.environ else None,
-        **({"max_seconds": 0.2, "min_seconds": 0.05} if EVERY == 0 else {"every_steps": EVERY}),
+        **CADENCE,
     )
     start = keeper.restore() or 0
     print(f"rank {RANK} goes on after {start} from {keeper.restored_from}", flush=True)

@@ -1,4 +1,4 @@
-"""A value that no file can hold without pickle."""
+"""A value that no file can hold without pickle: said when the checkpointer is made."""
 
 import os
 
@@ -15,4 +15,5 @@ hw.checkpointer(
     os.environ["FOLDER"],
     model=torch.nn.Linear(2, 2),
     values={"deep": [0, {"thing": Thing()}]},
-).save(1)
+)
+print("made")

@@ -1,0 +1,94 @@
+"""Saved states that a job cannot go on from: each is named, damaged ones as damaged and others as
+what does not fit; and what is only new in the script may be missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replica_machine import Machine
+
+
+def checkpoint(machine: Machine, step: int) -> Path:
+    (found,) = machine.checkpoints.glob(f"step-{step:08}-*")
+    return found
+
+
+def cut(machine: Machine, step: int) -> str:
+    """What a look at it shows."""
+    shard = checkpoint(machine, step) / "rank-00000.safetensors"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    return str(shard)
+
+
+def flip(machine: Machine, step: int) -> str:
+    """What only reading it shows."""
+    shard = checkpoint(machine, step) / "rank-00000.safetensors"
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 0x40
+    shard.write_bytes(content)
+    return str(shard)
+
+
+def last_line(output: str) -> str:
+    return next(line for line in output.splitlines() if line.startswith("headway.checkpoint."))
+
+
+def saved(machine: Machine) -> None:
+    machine.run("train.py", STEPS=6, EVERY=2, KEEP=0, SURE=1)
+    machine.end_holders()
+    assert machine.steps() == [1, 2, 3, 4, 5, 6]
+
+
+def test_damaged_ones_and_those_that_do_not_fit_are_told_apart(machine: Machine) -> None:
+    saved(machine)
+    bad = [flip(machine, 6), cut(machine, 5), flip(machine, 4), cut(machine, 3)]
+    said = last_line(machine.run("train.py", STEPS=6, WIDTH=32, code=1))
+    kind, _, text = said.partition(": ")
+    assert kind == "headway.checkpoint.CheckpointMismatchError"
+    assert text.startswith(f"{machine.checkpoints}: none of 6 saved states can be gone on from: ")
+    fits, _, damaged = text.partition("; damaged: ")
+    assert "does not fit: step 2 (disk), step 1 (disk): model.0.weight: F32 [32, 32]" in fits
+    assert sum(path in damaged for path in bad) == 3 and "and 1 more" in damaged, damaged
+    assert said.endswith("To begin anew, save into another folder")
+
+
+def test_if_all_are_damaged_the_error_says_so(machine: Machine) -> None:
+    saved(machine)
+    for step in (1, 2, 3):
+        cut(machine, step)
+    for step in (4, 5, 6):
+        flip(machine, step)
+    output = machine.run("train.py", STEPS=6, code=1)
+    said = last_line(output)
+    assert said.startswith("headway.checkpoint.CheckpointDamagedError: ")
+    assert "none of 6 saved states can be gone on from: damaged: step 6 (disk): " in said
+    assert "fit" not in said
+    for step in (4, 5, 6):
+        assert f"headway: step {step} (disk) is passed over" in output
+
+
+def test_what_is_new_may_be_missing_in_memory(machine: Machine) -> None:
+    machine.run("grown.py", MODE="save", KILL=1, code=-9)
+    said = machine.run("grown.py", MODE="go on", ALLOW="values,model.1")
+    assert "restored 5 replica {'seen': 3} None" in said and "saved 6" in said, said
+
+
+def test_what_is_new_may_be_missing_on_disk(machine: Machine) -> None:
+    machine.run("grown.py", MODE="save")
+    machine.end_holders()
+    said = machine.run("grown.py", MODE="go on")
+    assert (
+        "values, model.1.weight, model.1.bias: not in what was saved; to keep what is there now of "
+        "it, restore(allow_missing=['values', 'model.1'])" in said
+    )
+    said = machine.run("grown.py", MODE="go on", ALLOW="valeus")
+    assert "CheckpointUsageError: checkpointer: allow_missing names 'valeus'; there are" in said
+    said = machine.run("grown.py", MODE="go on", ALLOW="values")
+    assert "model.1.weight, model.1.bias: not in what was saved" in last_line(said)
+    said = machine.run("grown.py", MODE="go on", ALLOW="values,model.1")
+    assert "restored 5 disk {'seen': 3} 5" in said
+    assert "saved 6" in said
+    machine.end_holders()
+    assert machine.steps() == [5, 6]
+    said = machine.run("grown.py", MODE="go on")
+    assert "restored 6 disk {'seen': 3} 6" in said
