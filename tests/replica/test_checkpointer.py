@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,27 @@ def test_it_goes_on_from_disk_where_memory_is_gone(machine: Machine, undisturbed
     output = machine.run("train.py")
     assert "goes on after 7 from disk\n" in output
     assert end_of(output) == undisturbed
+
+
+def test_an_old_one_that_is_copied_in_is_gone_on_from(machine: Machine, undisturbed: str) -> None:
+    """The newest is the one that came last, to every verb and to restore()."""
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, SURE=1)
+    machine.end_holders()
+    old = min(machine.checkpoints.glob("step-*"))
+    machine.headway("ckpt", "copy", old, machine.tmp / "archive")
+    old_step = int(old.name.split("-")[1])
+    for path in machine.checkpoints.glob(f"step-{old_step:08}-*"):
+        shutil.rmtree(path)
+    machine.headway("ckpt", "copy", machine.tmp / "archive", machine.checkpoints)
+    newest = (machine.checkpoints / "LATEST").read_text().strip()
+    assert newest.startswith(f"step-{old_step:08}-")
+    assert re.search(rf"{newest} .* newest", machine.headway("ckpt", "ls", machine.checkpoints))
+    output = machine.run("train.py")
+    assert f"goes on after {old_step} from disk\n" in output
+    assert end_of(output) == undisturbed
+    machine.end_holders()
+    listed = machine.headway("ckpt", "ls", machine.checkpoints)
+    assert listed.index("newest") == listed.index("good") + len("good · "), listed
 
 
 def test_a_damaged_checkpoint_is_passed_over(machine: Machine, undisturbed: str) -> None:

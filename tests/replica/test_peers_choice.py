@@ -8,9 +8,8 @@ from collections import Counter
 import pytest
 from replica_machine import PACKAGE  # noqa: F401 (puts the package on the path)
 
-choose = pytest.importorskip("headway.checkpoint.choose")
-guests = pytest.importorskip("headway.checkpoint.guests")
-transfer = pytest.importorskip("headway.checkpoint.transfer")
+from headway.checkpoint import choose, guests, transfer
+from headway.checkpoint.clock import Clock
 
 Offer, Stored, Candidate = choose.Offer, choose.Stored, choose.Candidate
 
@@ -31,6 +30,33 @@ def tiers(found: list) -> list[tuple[str, int]]:
 def test_all_have_their_own() -> None:
     found = choose.candidates(offers([staged(7, 0, 2)], [staged(7, 1, 2), staged(6, 1, 2)]))
     assert tiers(found) == [("replica", 7)], "rank 0 has nothing of step 6"
+
+
+def test_the_newest_on_disk_is_the_one_that_came_last() -> None:
+    """A copy of an old one, or a clock that was set back."""
+    second = 1_000_000_000
+    disk = [
+        Stored("step-00000600-000001", 600, 600 * second),
+        Stored("step-00000500-000002", 500, 500 * second),
+        Stored("step-00000700-000003", 700, 700 * second),
+        Stored("step-00000510-000010", 510, 510 * second),
+    ]
+    found = choose.candidates(offers([], stored=disk))
+    assert [one.step for one in found] == [510, 700, 500, 600]
+    assert found[0].time_ns > 700 * second, "what is saved next is newer than all of them"
+    before = offers([staged(900, 0, 1, time_ns=900 * second)], stored=disk)
+    assert tiers(choose.candidates(before))[0] == ("replica", 900)
+
+
+def test_times_of_saves_rise(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    times = iter([100, 101, 50, 50, 200, 60])
+    monkeypatch.setattr("time.time_ns", lambda: next(times))
+    assert [clock.now_ns() for _ in range(4)] == [100, 101, 102, 103]
+    clock.is_past(150)
+    assert [clock.now_ns() for _ in range(2)] == [200, 201]
+    clock.is_past(1000)
+    assert next(times, None) is None
 
 
 def test_a_guest_stands_for_a_lost_rank() -> None:
@@ -70,9 +96,9 @@ def test_attempts_are_not_mixed() -> None:
 
 def test_the_newest_first_and_the_nearest_of_the_same() -> None:
     second = 1_000_000_000
-    disk = [Stored("step-7", 7, 70 * second + 5), Stored("step-9", 9, 200 * second)]
+    disk = [Stored("step-7-1", 7, 70 * second + 5), Stored("step-9-2", 9, 200 * second)]
     left = offers([], [staged(7, 1, 2, 0), staged(8, 1, 2, 0)], stored=disk)
-    kept = [Stored("step-7", 7, 70 * second + 5)]
+    kept = [Stored("step-7-1", 7, 70 * second + 5)]
     found = choose.candidates(left, kept)
     assert tiers(found) == [("disk", 9), ("peer", 8), ("peer", 7), ("disk", 7), ("store", 7)]
 

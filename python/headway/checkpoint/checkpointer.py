@@ -22,6 +22,7 @@ from headway._run import run
 from headway.checkpoint import agree, arguments, collect, device, store, stream, where
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
+from headway.checkpoint.clock import Clock
 from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 from headway.checkpoint.guests import Guests
 from headway.checkpoint.live import Restored
@@ -110,6 +111,7 @@ class Checkpointer:
             if every_steps is not None
             else Tuned(self.group, min_seconds, max_seconds)
         )
+        self.clock = Clock()
         self.skipped = 0  # saves that found no room
         self.failed = 0  # saves that came to nothing
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
@@ -218,7 +220,7 @@ class Checkpointer:
         return late > 0 and late & (late - 1) == 0
 
     def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
-        now_ns = time.time_ns()
+        now_ns = self.clock.now_ns()
         self.cadence.started(step, persist)
         tensors = self._tensors()
         self._plan(tensors)

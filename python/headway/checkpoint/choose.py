@@ -50,6 +50,7 @@ class Candidate(NamedTuple):
     attempt: int = 0
     ranks: int = 0
     name: str = ""
+    time_ns: int = 0  # by which it is newer than others
 
 
 TIERS = ("store", "disk", "peer", "replica")  # the nearest last
@@ -94,24 +95,37 @@ def _time_ns(offers: list[Offer], key: Key, stored: Iterable[Stored]) -> int:
     return max([newest, *(t for t in same if abs(t - newest) <= SAME_STEP_NS)])
 
 
+def _in_order(stored: Iterable[Stored]) -> list[Stored]:
+    """With times that rise with the commits, whose numbers are in their names: what came into a
+    folder later is newer, whatever the clock said, and also if it is a copy of an old one."""
+    found: list[Stored] = []
+    for one in sorted(stored, key=lambda one: int(one.name.rpartition("-")[2])):
+        before_ns = found[-1].time_ns if found else one.time_ns - 1
+        found.append(one._replace(time_ns=max(one.time_ns, before_ns + 1)))
+    return found
+
+
 def candidates(offers: list[Offer], kept: list[Stored] | None = None) -> list[Candidate]:
     """What the ranks have among them and what the store has kept, the newest first. Newest by the
     clock at which the step was reached: a replica that slept while the job ran elsewhere is not
     taken for the present. Of one state in several places the nearest goes first."""
-    found: list[tuple[int, Candidate]] = []
+    found: list[Candidate] = []
     stored = [{s.name: s for s in offer.stored} for offer in offers]
-    on_disk = [stored[0][name] for name in set.intersection(*(set(one) for one in stored))]
-    found += [(one.time_ns, Candidate("disk", one.step, name=one.name)) for one in on_disk]
-    found += [(one.time_ns, Candidate("store", one.step, name=one.name)) for one in kept or []]
+    shared = set.intersection(*(set(one) for one in stored))
+    on_disk = _in_order(stored[0][name] for name in shared)
+    in_store = _in_order(kept or [])
+    for tier, ones in (("disk", on_disk), ("store", in_store)):
+        for one in ones:
+            found.append(Candidate(tier, one.step, name=one.name, time_ns=one.time_ns))
     for key in _keys(offers):
         if _without_document(offers, key):
             continue
         tier = "peer" if lacking(offers, key) else "replica"
         attempt, step, ranks = key
-        time_ns = _time_ns(offers, key, [*on_disk, *(kept or [])])
-        found.append((time_ns, Candidate(tier, step, attempt, ranks)))
-    found.sort(key=lambda one: (one[0], TIERS.index(one[1].tier), one[1]), reverse=True)
-    return [candidate for _, candidate in found]
+        time_ns = _time_ns(offers, key, [*on_disk, *in_store])
+        found.append(Candidate(tier, step, attempt, ranks, time_ns=time_ns))
+    found.sort(key=lambda one: (one.time_ns, TIERS.index(one.tier), one), reverse=True)
+    return found
 
 
 class Lost(NamedTuple):

@@ -51,6 +51,7 @@ def restore(keeper: Checkpointer) -> Restored | None:
             problem = error
         problems = [said for said in agree.gather(problem) if said is not None]
         if not problems and restored is not None:
+            keeper.clock.is_past(candidate.time_ns)
             return restored
         what = f"step {candidate.step} ({candidate.tier})"
         _pass_over(f"{what} is passed over: {problems[0]}")
