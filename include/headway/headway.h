@@ -73,7 +73,8 @@ enum hw_origin {
 enum hw_checkpoint_state {
   HW_CHECKPOINT_STAGED = 1,
   HW_CHECKPOINT_DURABLE = 2,
-  HW_CHECKPOINT_UPLOADED = 3 /* durable before, and now also outside of the machine's reach */
+  HW_CHECKPOINT_UPLOADED = 3, /* durable before, and now also outside of the machine's reach */
+  HW_CHECKPOINT_FAILED = 4    /* it came to nothing: the one before is still the newest */
 };
 
 #define HW_RANK_AGENT UINT32_MAX   /* the launcher's own journal */

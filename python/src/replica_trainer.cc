@@ -51,6 +51,20 @@ const char* kind_of(replica::Say say) {
   }
 }
 
+// What is recorded of it; 0: nothing.
+int state_of(const Message& message) {
+  switch (message.say) {
+    case replica::Say::durable:
+      return HW_CHECKPOINT_DURABLE;
+    case replica::Say::uploaded:
+      return HW_CHECKPOINT_UPLOADED;
+    case replica::Say::failed:  // of a step; without one it is about memory
+      return message.step != 0 ? HW_CHECKPOINT_FAILED : 0;
+    default:
+      return 0;
+  }
+}
+
 // News come on the link's thread: kept until Python asks, and recorded at once.
 class News {
  public:
@@ -63,12 +77,11 @@ class News {
   }
   void take(const Message& message) {
     const std::lock_guard lock(mutex_);
-    const bool durable = message.say == replica::Say::durable;
-    if ((durable || message.say == replica::Say::uploaded) && record_ != nullptr) {
+    const int state = state_of(message);
+    if (state != 0 && record_ != nullptr) {
       const auto data = positions_.find(message.step);
       record_(static_cast<std::int64_t>(message.step),
-              data != positions_.end() ? data->second : HW_NO_DATA,
-              durable ? HW_CHECKPOINT_DURABLE : HW_CHECKPOINT_UPLOADED);
+              data != positions_.end() ? data->second : HW_NO_DATA, state);
     }
     if (news_.size() == kNewsMax) news_.pop_front();
     news_.push_back(message);

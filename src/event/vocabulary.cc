@@ -35,8 +35,8 @@ constexpr std::array<std::string_view, HW_MARK_JOB_END + 1> kMarks = {"",
                                                                       "job_end"};
 constexpr std::array<std::string_view, HW_ORIGIN_UNKNOWN + 1> kOrigins = {"", "infra", "preemption",
                                                                           "user", "unknown"};
-constexpr std::array<std::string_view, HW_CHECKPOINT_UPLOADED + 1> kStates = {
-    "", "staged", "durable", "uploaded"};
+constexpr std::array<std::string_view, HW_CHECKPOINT_FAILED + 1> kStates = {"", "staged", "durable",
+                                                                            "uploaded", "failed"};
 
 std::string_view word(std::span<const std::string_view> words, std::size_t index) {
   return index < words.size() ? words[index] : std::string_view{};

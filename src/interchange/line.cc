@@ -263,7 +263,7 @@ Status finish_type(const Fields& in) {
       return in.has(f_step) ? Status{} : wrong(f_step, "given for this type");
     case EventType::checkpoint: {
       const auto state = event::checkpoint_state_from_name(in.state);
-      if (!state) return wrong(f_state, "staged or durable");
+      if (!state) return wrong(f_state, "staged, durable, uploaded or failed");
       line.code = *state;
       return in.has(f_step) ? Status{} : wrong(f_step, "given for this type");
     }
