@@ -147,7 +147,7 @@ bool add_breakdown(Page& page, const Report& r) {
   return true;
 }
 
-bool add_losses(Page& page, const Report& r, bool windowed) {
+bool add_losses(Page& page, const Report& r, const std::optional<SaveAdvice>& saves) {
   const std::vector<Loss> losses = largest_losses(r);
   if (losses.empty()) return false;
   const Style& style = page.style();
@@ -160,7 +160,7 @@ bool add_losses(Page& page, const Report& r, bool windowed) {
                  .add(full_name(loss.bucket), cell_of(loss.bucket).ink)
                  .add(fmt::format("  {}, {}", human_duration(loss.ns, style),
                                   human_share(share_of(loss.ns, r.wall_ns)))));
-    page.paragraph(advice_for(loss.bucket, r, windowed, style), 5);
+    page.paragraph(advice_for(loss.bucket, r, saves, style), 5);
   }
   return true;
 }
