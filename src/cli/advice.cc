@@ -266,11 +266,14 @@ std::vector<Loss> largest_losses(const Report& report) {
   return losses;
 }
 
+bool is_about_saves(Bucket bucket) {
+  return bucket == Bucket::wasted_replay || bucket == Bucket::wasted_checkpoint_blocked;
+}
+
 bool wants_save_advice(const Report& report) {
   const std::vector<Loss> losses = largest_losses(report);
-  return std::any_of(losses.begin(), losses.end(), [](const Loss& loss) {
-    return loss.bucket == Bucket::wasted_replay || loss.bucket == Bucket::wasted_checkpoint_blocked;
-  });
+  return std::any_of(losses.begin(), losses.end(),
+                     [](const Loss& loss) { return is_about_saves(loss.bucket); });
 }
 
 std::string advice_for(Bucket bucket, const Report& report, const std::optional<SaveAdvice>& saves,

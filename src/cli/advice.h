@@ -32,6 +32,8 @@ struct SaveAdvice {
   double cost_s = 0;                  // of a usual save; 0: nothing to speak of
   double persist_s = 0, stage_s = 0;  // the best plan
 };
+// Losses that saving more or less often changes.
+[[nodiscard]] bool is_about_saves(timeline::Bucket bucket);
 // Whether advice on these losses needs it: it takes another look at all records.
 [[nodiscard]] bool wants_save_advice(const metrics::Report& report);
 

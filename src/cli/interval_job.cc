@@ -298,6 +298,7 @@ std::optional<interval::Answer> answer_to(const timeline::JobResult& job, std::s
   for (std::size_t k = i + 1; k < job.attempts.size(); ++k) {
     const AttemptResult& next = job.attempts[k];
     if (next.facts.restores.empty() && next.steps == 0) continue;
+    if (next.facts.restores.empty()) return std::nullopt;  // it does not say, or began anew
     return metrics::is_memory(metrics::restored_tier(next, names)) ? interval::Answer::staged
                                                                    : interval::Answer::durable;
   }
