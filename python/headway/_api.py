@@ -132,6 +132,11 @@ def checkpoint_durable(step: int, data: int | None = None) -> None:
     core.checkpoint(step, data, rec.DURABLE)
 
 
+def checkpoint_failed(step: int, data: int | None = None) -> None:
+    """The save of the state after `step` came to nothing, or not beyond memory."""
+    core.checkpoint(step, data, rec.FAILED)
+
+
 _blocked = Phase(rec.CHECKPOINT_BLOCKED)
 _blocked.name = "checkpoint_blocked"
 

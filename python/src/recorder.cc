@@ -4,6 +4,7 @@
 
 #include "c_method.h"
 #include "headway/headway.h"
+#include "held.h"
 
 namespace headway::python {
 namespace {
@@ -26,6 +27,7 @@ bool to_ticks(PyObject* object, std::uint64_t& ticks) {
 PyObject* begin(PyObject*, PyObject* phase) {
   const long id = PyLong_AsLong(phase);
   if (failed(id)) return nullptr;
+  write_held();
   hw_begin(static_cast<std::uint16_t>(id));
   Py_RETURN_NONE;
 }
@@ -33,7 +35,9 @@ PyObject* begin(PyObject*, PyObject* phase) {
 PyObject* end(PyObject*, PyObject* phase) {
   const long id = PyLong_AsLong(phase);
   if (failed(id)) return nullptr;
+  write_held();
   hw_end(static_cast<std::uint16_t>(id));
+  note_span_end();
   Py_RETURN_NONE;
 }
 
@@ -60,6 +64,7 @@ PyObject* step_record(PyObject*, Args args, Py_ssize_t count) {
   if (!arity("step", count, 2) || !to_data(args[1], data)) return nullptr;
   const long long step = PyLong_AsLongLong(args[0]);
   if (failed(step)) return nullptr;
+  write_held();
   kRecord(step, data);
   Py_RETURN_NONE;
 }
@@ -70,6 +75,7 @@ PyObject* checkpoint(PyObject*, Args args, Py_ssize_t count) {
   const long long step = PyLong_AsLongLong(args[0]);
   const long state = PyLong_AsLong(args[2]);
   if (failed(step) || failed(state)) return nullptr;
+  write_held();
   hw_checkpoint(step, data, static_cast<int>(state));
   Py_RETURN_NONE;
 }
@@ -80,6 +86,7 @@ PyObject* restore(PyObject*, Args args, Py_ssize_t count) {
   const long long step = PyLong_AsLongLong(args[0]);
   const long tier = PyLong_AsLong(args[2]);
   if (failed(step) || failed(tier)) return nullptr;
+  write_held();
   hw_restore(step, data, static_cast<std::uint16_t>(tier));
   Py_RETURN_NONE;
 }
@@ -218,12 +225,15 @@ PyObject* phase_new(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 
 PyObject* phase_enter(PyObject* self, PyObject*) {
+  write_held();
   hw_begin(reinterpret_cast<Phase*>(self)->id);
   return Py_NewRef(self);
 }
 
 PyObject* phase_exit(PyObject* self, Args, Py_ssize_t) {
+  write_held();
   hw_end(reinterpret_cast<Phase*>(self)->id);
+  note_span_end();
   Py_RETURN_NONE;
 }
 

@@ -9,15 +9,13 @@
 #include "around.h"
 #include "c_method.h"
 #include "headway/headway.h"
+#include "held.h"
 
 namespace headway::python {
 namespace {
 
 constexpr long long kSamplesUnknown = -1;
 constexpr char kTraining = 1;  // Source.kind; loop.py names the others
-
-// Records of lane 0 are held back (session.py) and must be written first.
-bool g_held = false;
 
 struct RunState {
   PyObject ob_base;
@@ -186,7 +184,7 @@ PyObject* loop_new(PyTypeObject* type, PyObject* args, PyObject*) {
 }
 
 bool in_rhythm(const LoopState* self) {
-  return self->settled && !g_held && !self->evaluating && !self->extend && !self->elsewhere &&
+  return self->settled && !is_held() && !self->evaluating && !self->extend && !self->elsewhere &&
          !self->restored && !as<RunState>(self->run)->explicit_steps;
 }
 
@@ -423,16 +421,6 @@ PyType_Slot kLoopSlots[] = {{Py_tp_new, reinterpret_cast<void*>(loop_new)},
 PyType_Spec kLoopSpec = {"headway._core.LoopState", sizeof(LoopState), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, kLoopSlots};
 
-PyObject* hold(PyObject*, PyObject* held) {
-  const int truth = PyObject_IsTrue(held);
-  if (truth < 0) return nullptr;
-  g_held = truth != 0;
-  Py_RETURN_NONE;
-}
-
-PyMethodDef kFunctions[] = {{"hold", hold, METH_O, "Whether records of lane 0 are held back."},
-                            {nullptr, nullptr, 0, nullptr}};
-
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, const char* name) {
   PyObject* type = PyType_FromSpec(&spec);
   if (type == nullptr || PyModule_AddObjectRef(module, name, type) != 0) return nullptr;
@@ -450,8 +438,7 @@ bool add_steady(PyObject* module) {
   g_source_type = add_type(module, kSourceSpec, "Source");
   g_fetching_type = add_type(module, kFetchingSpec, "Fetching");
   return g_run_type && g_source_type && g_fetching_type &&
-         add_type(module, kLoopSpec, "LoopState") != nullptr &&
-         PyModule_AddFunctions(module, kFunctions) == 0;
+         add_type(module, kLoopSpec, "LoopState") != nullptr;
 }
 
 }  // namespace headway::python

@@ -15,7 +15,7 @@
 
 namespace headway::python {
 
-// Adds the types and `hold(bool)` to the module. Returns false with a Python error set.
+// Adds the types to the module. Returns false with a Python error set.
 bool add_steady(PyObject* module);
 
 }  // namespace headway::python

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "base/clock.h"
+#include "base/cut_text.h"
 #include "failure/redact.h"
 #include "headway/headway.h"
 
@@ -13,12 +14,12 @@ namespace {
 
 // Where nothing tells of steps, an attempt that lasted this long has done something.
 constexpr std::int64_t kFruitfulNs = 60'000'000'000;
-constexpr std::size_t kProofCharsMax = 160;  // of a line on the terminal and in the journal
+constexpr std::size_t kProofBytesMax = 200;  // of a line on the terminal and in the journal
 
 std::string describe(const failure::Verdict& verdict) {
   if (verdict.category == "unknown" || verdict.category == "none") return {};
-  std::string proof = failure::redact_line(verdict.proof);
-  if (proof.size() > kProofCharsMax) proof = proof.substr(0, kProofCharsMax) + "…";
+  const std::string proof =
+      base::cut_in_the_middle(failure::redact_line(verdict.proof), kProofBytesMax);
   return proof.empty() ? verdict.category : fmt::format("{}: {}", verdict.category, proof);
 }
 

@@ -305,9 +305,12 @@ void AttemptRunner::end(bool failed, int orderly_restarts) {
   // A line to paste: the folder is named if it was named to us.
   const std::string where = options_.dir.empty() ? "" : fmt::format(" --dir '{}'", options_.dir);
   const char* verb = failed ? "why" : "report";
-  console_.note(fmt::format("job {}: {} attempt{}, {} failure{} · headway {} {}{}", folder_->job(),
-                            attempts, attempts == 1 ? "" : "s", failures, failures == 1 ? "" : "s",
-                            verb, folder_->job(), where));
+  const std::size_t in_all = folder_->attempts_in_all();
+  const std::string earlier =
+      in_all > attempts ? fmt::format(" in this run; {} attempts in all", in_all) : "";
+  console_.note(fmt::format("job {}: {} attempt{}, {} failure{}{} · headway {} {}{}",
+                            folder_->job(), attempts, attempts == 1 ? "" : "s", failures,
+                            failures == 1 ? "" : "s", earlier, verb, folder_->job(), where));
 }
 
 void AttemptRunner::come_back() {

@@ -164,6 +164,10 @@ AttemptId JobFolder::newest_attempt(AttemptId from) const {
   return newest;
 }
 
+std::size_t JobFolder::attempts_in_all() const {
+  return attempts_in(path()).size();
+}
+
 base::Result<std::string> JobFolder::make_attempt(AttemptId id) const {
   std::string attempt = attempt_path(id);
   if (::mkdir(attempt.c_str(), 0755) != 0 && !(node_ && errno == EEXIST)) {

@@ -3,6 +3,7 @@
 // attempt. Owned by the agent for the length of one `headway run`; single-threaded.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -44,6 +45,8 @@ class JobFolder {
   [[nodiscard]] std::string attempt_path(AttemptId id) const {
     return base::attempt_dir(root_, job_, id.value());
   }
+  // Of all runs of the job, those that are over included.
+  [[nodiscard]] std::size_t attempts_in_all() const;
   // Makes the attempt's folder and returns its path. Another node may have made it already.
   [[nodiscard]] base::Result<std::string> make_attempt(AttemptId id) const;
 

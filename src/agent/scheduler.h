@@ -28,7 +28,9 @@ class Scheduler {
   virtual bool ranks_have_it() = 0;
   // When a preemption was announced: told once, when it is sure.
   virtual std::optional<std::int64_t> take_notice_ns() = 0;
-  // hw_origin of an end that followed the announcement.
+  // An end has followed the announcement: waits, a bounded moment, until it is known why.
+  virtual void await_cause() = 0;
+  // hw_origin of that end, as far as it is known by now.
   virtual int stop_origin() = 0;
 };
 

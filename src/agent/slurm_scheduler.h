@@ -35,7 +35,8 @@ class SlurmScheduler final : public Scheduler {
   bool ending() override { return cause(notice_wait_ns) != StopCause::unknown; }
   bool ranks_have_it() override;
   std::optional<std::int64_t> take_notice_ns() override;
-  int stop_origin() override { return origin_of(cause_at_end()); }
+  void await_cause() override { (void)cause_at_end(); }
+  int stop_origin() override { return origin_of(cause()); }
 
   // Why we were told to stop, as far as it is known by then.
   StopCause cause(std::int64_t wait_ns = 0);

@@ -80,7 +80,7 @@ base::Result<AttemptResult> Supervisor::run() {
   }
   if (plan_.scheduler != nullptr && !policy_.outcome().failed()) {
     await_last_word();
-    if (policy_.outcome().stop_signal == SIGTERM && !notice_recorded_) (void)origin_of_failure();
+    if (policy_.outcome().stop_signal == SIGTERM && !notice_recorded_) learn_why_stopped();
   }
   sweep_.kill_descendants(false);
   drain_output();

@@ -119,6 +119,7 @@ class Supervisor {
   void await_last_word();
   void serve_signals_until_told(std::int64_t wait_ns);
   void record_notice();
+  void learn_why_stopped();
   int origin_of_failure();
   void send_to_live(int signal);
   [[nodiscard]] int signal_for(int rank, int signal) const;

@@ -76,14 +76,19 @@ void Supervisor::record_notice() {
   notice_recorded_ = true;
 }
 
+// Whoever ends last may be the first to hear of it.
+void Supervisor::learn_why_stopped() {
+  plan_.scheduler->await_cause();
+  record_notice();
+}
+
 int Supervisor::origin_of_failure() {
   const Outcome& outcome = policy_.outcome();
   if (plan_.scheduler == nullptr || outcome.stop_signal != SIGTERM) {
     return failure_origin(outcome, plan_.under_scheduler);
   }
-  const int origin = plan_.scheduler->stop_origin();
-  record_notice();
-  return origin;
+  learn_why_stopped();
+  return plan_.scheduler->stop_origin();
 }
 
 }  // namespace headway::agent

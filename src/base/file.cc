@@ -85,7 +85,7 @@ Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
 Status write_file_atomic(const std::string& path, std::string_view content) {
   const std::string temporary = path + "." + std::to_string(::getpid()) + ".tmp";
   UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd.valid()) return errno_status(temporary, "cannot create", errno);
+  if (!fd.valid()) return errno_status(path, "cannot create", errno);
   const auto abandon = [&](std::string_view action, int error) {
     ::unlink(temporary.c_str());
     return errno_status(path, action, error);

@@ -117,30 +117,29 @@ std::uint64_t interruptions(const Report& r) {
   return r.failures + r.user_errors + r.preemptions;
 }
 
-std::int64_t blocked_ns(const Report& r) {
-  return r.sums[Bucket::wasted_checkpoint_blocked] + r.sums[Bucket::shutdown_final_save];
-}
-
-// "Saves came every 60m, 15 s each: every 15m 30s would cost least at this failure rate."
-std::string interval_advice(const Report& r, bool windowed, const Style& style) {
-  if (windowed) return "";
+// "Saves came every 60m, 15 s each; by what this job shows one every 15m 30s costs least."
+std::string interval_advice(const Report& r, const std::optional<SaveAdvice>& saves,
+                            const Style& style) {
+  if (!saves) return "";
   if (r.saves == 0) {
     return "No checkpoint was recorded: save one regularly (torch.distributed.checkpoint or "
            "torch.save) and start from the newest.";
   }
-  const std::string found =
-      r.save_interval_s ? fmt::format("Saves came every {}", seconds(*r.save_interval_s, style))
-      : r.saves == 1    ? std::string("There was 1 save")
-                        : fmt::format("There were {} saves", r.saves);
-  const std::optional<double> best = best_save_interval_s(r);
-  if (!best) {
+  std::string found = r.save_interval_s
+                          ? fmt::format("Saves came every {}", seconds(*r.save_interval_s, style))
+                      : r.saves == 1 ? std::string("There was 1 save")
+                                     : fmt::format("There were {} saves", r.saves);
+  if (!saves->too_short.empty()) return fmt::format("{}. {}", found, saves->too_short);
+  if (saves->cost_s <= 0) {
     if (r.sums[Bucket::wasted_replay] == 0) return "";
     return fmt::format("{} and blocked training for almost nothing: save more often.", found);
   }
-  const std::int64_t each = blocked_ns(r) / static_cast<std::int64_t>(r.saves);
-  return fmt::format("{}, blocking {}{}; at this rate of interruptions one every {} costs least.",
-                     found, human_duration(each, style), r.saves == 1 ? "" : " each",
-                     seconds(*best, style));
+  found += fmt::format(", {}{}; by what this job shows one every {}", seconds(saves->cost_s, style),
+                       r.saves == 1 ? "" : " each", seconds(saves->persist_s, style));
+  if (saves->stage_s < saves->persist_s) {
+    found += fmt::format(", into memory every {},", seconds(saves->stage_s, style));
+  }
+  return found + " costs least.";
 }
 
 // Attempts at the end of the job that failed in one and the same way before finishing a step.
@@ -267,16 +266,18 @@ std::vector<Loss> largest_losses(const Report& report) {
   return losses;
 }
 
-std::optional<double> best_save_interval_s(const Report& r) {
-  const std::int64_t blocked = blocked_ns(r);
-  const std::uint64_t stops = interruptions(r);
-  const std::int64_t loop_ns = r.sums[Bucket::effective] + r.sums.group(timeline::Group::wasted);
-  if (r.saves == 0 || stops == 0 || blocked <= 0 || loop_ns <= 0) return std::nullopt;
-  const double each_s = static_cast<double>(blocked) / 1e9 / static_cast<double>(r.saves);
-  return std::sqrt(2 * each_s * static_cast<double>(loop_ns) / 1e9 / static_cast<double>(stops));
+bool is_about_saves(Bucket bucket) {
+  return bucket == Bucket::wasted_replay || bucket == Bucket::wasted_checkpoint_blocked;
 }
 
-std::string advice_for(Bucket bucket, const Report& report, bool windowed, const Style& style) {
+bool wants_save_advice(const Report& report) {
+  const std::vector<Loss> losses = largest_losses(report);
+  return std::any_of(losses.begin(), losses.end(),
+                     [](const Loss& loss) { return is_about_saves(loss.bucket); });
+}
+
+std::string advice_for(Bucket bucket, const Report& report, const std::optional<SaveAdvice>& saves,
+                       const Style& style) {
   const timeline::Group group = timeline::group_of(bucket);
   if (bucket == Bucket::init_other && report.coverage.ranks_reporting == 0) {
     if (report.attrs.contains("headway")) {
@@ -293,10 +294,10 @@ std::string advice_for(Bucket bucket, const Report& report, bool windowed, const
   std::string more;
   switch (bucket) {
     case Bucket::wasted_replay:
-      more = interval_advice(report, windowed, style);
+      more = interval_advice(report, saves, style);
       break;
     case Bucket::wasted_checkpoint_blocked:
-      if (report.saves > 0) more = interval_advice(report, windowed, style);
+      if (report.saves > 0) more = interval_advice(report, saves, style);
       break;
     case Bucket::down:
       more = down_advice(report);

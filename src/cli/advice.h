@@ -26,13 +26,20 @@ inline constexpr std::int64_t loss_floor_divisor = 1'000;
 // The largest buckets that are not effective training, the largest first.
 [[nodiscard]] std::vector<Loss> largest_losses(const metrics::Report& report);
 
-// The interval between saves at which lost work and blocking together cost least, by the job's own
-// numbers: sqrt(2 x blocked per save x time in the loop / interruptions). Nullopt where one of them
-// is not known. The report must be of the whole job.
-[[nodiscard]] std::optional<double> best_save_interval_s(const metrics::Report& report);
+// How often to save, as `headway interval` says of the same job (interval_question.h).
+struct SaveAdvice {
+  std::string too_short;              // why the record does not tell; empty: it does
+  double cost_s = 0;                  // of a usual save; 0: nothing to speak of
+  double persist_s = 0, stage_s = 0;  // the best plan
+};
+// Losses that saving more or less often changes.
+[[nodiscard]] bool is_about_saves(timeline::Bucket bucket);
+// Whether advice on these losses needs it: it takes another look at all records.
+[[nodiscard]] bool wants_save_advice(const metrics::Report& report);
 
-// `windowed`: the report is of a part of the job, so that its totals of saves do not belong to it.
+// `saves` nullopt: nobody has looked, or the report is of a part of the job, so that its totals of
+// saves do not belong to it.
 [[nodiscard]] std::string advice_for(timeline::Bucket bucket, const metrics::Report& report,
-                                     bool windowed, const Style& style);
+                                     const std::optional<SaveAdvice>& saves, const Style& style);
 
 }  // namespace headway::cli

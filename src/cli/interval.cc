@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +13,7 @@
 #include "base/duration.h"
 #include "base/file.h"
 #include "base/job_path.h"
+#include "cli/interval_question.h"
 #include "cli/interval_views.h"
 #include "cli/report_live.h"
 #include "cli/report_window.h"
@@ -22,11 +26,9 @@ namespace {
 
 using base::Result;
 using base::Status;
-using interval::Answer;
 using interval::Tier;
 
 constexpr double kDay = 86'400;
-constexpr double kBlockingAssumedS = 15;  // where no save was seen
 constexpr double kFailuresPerDayMax = 1e6;
 constexpr int kSavesInFlightMax = 16;
 
@@ -97,7 +99,7 @@ Result<Stated> read_times(const Options& o) {
 }
 
 Result<IntervalJob> measure(const Options& options) {
-  auto wanted = parse_window(options.window.value_or("-7d.."));
+  auto wanted = parse_window(options.window.value_or(kIntervalWindow));
   if (!wanted.ok()) return wanted.status();
   std::string name = options.input.empty() ? options.load.job : options.input;
   if (name.empty()) {
@@ -129,8 +131,8 @@ interval::Failures stated_rate(const Options& options, bool replica) {
   const double per_s = *options.failures_per_day / kDay;
   const double share = replica ? options.process_share.value_or(interval::Prior{}.share[0]) : 0;
   interval::Failures out;
-  out[Tier::process] = {per_s * share, replica ? Answer::staged : Answer::durable};
-  out[Tier::node] = {per_s * (1 - share), Answer::durable};
+  out[Tier::process] = {per_s * share, replica ? 1.0 : 0.0};
+  out[Tier::node] = {per_s * (1 - share), 0};
   return out;
 }
 
@@ -140,12 +142,15 @@ void take_stated(const Stated& stated, const Options& options, IntervalQuestion&
     q.cost = interval::SaveCost{};
     q.cost.blocking_s = *stated.blocking_s;
     q.cost_assumed = false;
+    q.replica = false;
   }
   if (stated.interference_s) q.cost.interference_s = *stated.interference_s;
   if (stated.persist_lag_s) q.cost.persist_lag_s = *stated.persist_lag_s;
   q.cost.in_flight_max = options.saves_in_flight;
-  q.replica = stated.stage_s.has_value();
-  q.cost.stage_s = stated.stage_s.value_or(0);
+  if (stated.stage_s) {
+    q.replica = true;
+    q.cost.stage_s = *stated.stage_s;
+  }
   if (stated.loop_s) q.loop_s = *stated.loop_s;
 }
 
@@ -160,37 +165,57 @@ Result<IntervalQuestion> ask(const Options& options) {
   if (named || !anything_stated) {
     auto job = measure(options);
     if (!job.ok()) return job.status();
-    q.loop_s = job->loop_s;
-    q.cost = job->cost;
-    q.cost_assumed = job->saves == 0;
-    if (q.cost_assumed) q.cost.blocking_s = kBlockingAssumedS;
-    q.job = std::move(*job);
+    q = question_of(std::move(*job));
+    const Known known{stated->blocking_s.has_value(), options.failures_per_day.has_value()};
+    q.too_short = too_short(*q.job, known).value_or("");
   } else if (!stated->blocking_s) {
     return Status::invalid(
         "interval: --blocking is missing: how long does a save keep the loop waiting? For example "
         "--blocking 15s; or name a job that was recorded");
   }
   take_stated(*stated, options, q);
-  if (q.cost.effective_s() <= 0) {
+  if (q.cost.effective_s() <= 0 && q.too_short.empty()) {
     return Status::invalid(
         "interval: a save costs nothing here, so save after every step; state a cost with "
         "--blocking or --interference to reckon with one");
   }
   if (options.failures_per_day) {
+    q.rate.reset();
     q.failures = stated_rate(options, q.replica);
   } else {
-    q.rate = interval::RateEstimate();
-    if (q.job) q.rate->add(q.job->history);
-    q.failures = q.rate->failures(q.replica);
+    if (!q.rate) q.rate = interval::RateEstimate();
+    q.failures = q.rate->failures(q.replica, q.job ? q.job->answered : interval::Answered());
   }
   return q;
 }
 
+// The picture is an SVG: a name that says otherwise would be a file that nobody can open.
+Status check_plot(const std::string& path) {
+  if (path.empty()) return {};
+  const std::filesystem::path plot(path);
+  std::string ending = plot.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), ::tolower);
+  if (!ending.empty() && ending != ".svg") {
+    return Status::invalid(
+        fmt::format("interval: --plot {}: the picture is an SVG; name it {}, and turn that into "
+                    "another format with `rsvg-convert`",
+                    path, std::filesystem::path(plot).replace_extension(".svg").string()));
+  }
+  const std::string folder = plot.has_parent_path() ? plot.parent_path().string() : ".";
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) return {};
+  return Status::invalid(fmt::format(
+      "interval: --plot {}: there is no folder {}; make it first (mkdir -p)", path, folder));
+}
+
 int execute(const Options& options) {
+  if (const Status plot = check_plot(options.plot); !plot.ok()) return fail(plot);
   auto question = ask(options);
   if (!question.ok()) return fail(question.status());
-  const IntervalAnswer found = answer(std::move(*question));
-  if (!options.plot.empty()) {
+  const bool says = question->too_short.empty();
+  const IntervalAnswer found =
+      says ? answer(std::move(*question)) : unanswered(std::move(*question));
+  if (!options.plot.empty() && says) {
     const Status written = base::write_file_atomic(options.plot, interval_svg(found));
     if (!written.ok()) return fail(written);
   }

@@ -73,4 +73,10 @@ IntervalAnswer answer(IntervalQuestion question) {
   return a;
 }
 
+IntervalAnswer unanswered(IntervalQuestion question) {
+  IntervalAnswer a;
+  a.question = std::move(question);
+  return a;
+}
+
 }  // namespace headway::cli

@@ -22,6 +22,7 @@ struct IntervalQuestion {
   bool cost_assumed = false;
   std::optional<interval::RateEstimate> rate;  // nullopt: the rate was stated
   std::optional<IntervalJob> job;              // nullopt: no record, only what was stated
+  std::string too_short;  // why the record cannot say; empty: it can, or nobody asks it
 };
 
 struct IntervalRow {
@@ -57,5 +58,7 @@ struct IntervalAnswer {
 [[nodiscard]] interval::Plan plan_at(const interval::Plan& best, double persist_s);
 
 [[nodiscard]] IntervalAnswer answer(IntervalQuestion question);
+// Of a record that is too short: the question with what was seen, and no number.
+[[nodiscard]] IntervalAnswer unanswered(IntervalQuestion question);
 
 }  // namespace headway::cli

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "interval/save_meter.h"
+#include "metrics/restored.h"
 #include "timeline/attempt_sources.h"
 #include "timeline/rank_machine.h"
 
@@ -35,8 +36,9 @@ struct Save {
 
 // What all ranks say about saves.
 struct Marks {
-  std::vector<Save> saves;            // by first_ns
-  std::optional<std::uint32_t> rank;  // that stood still longest
+  std::vector<Save> saves;                   // by first_ns
+  std::optional<std::uint32_t> rank;         // that stood still longest
+  std::int64_t newest_durable_ns = kNoTime;  // the first word of the newest that became durable
 };
 
 // So that no difference of two can overflow.
@@ -45,8 +47,8 @@ std::int64_t time_of(const Event& e) {
 }
 
 void take_checkpoint(std::map<std::int64_t, Save>& saves, const Event& e) {
-  if (e.name == HW_CHECKPOINT_UPLOADED) return;  // of a save that was durable before
-  if (e.name == HW_CHECKPOINT_FAILED) return;    // what was staged of it is known
+  // Of a save that somebody spoke of before.
+  if (e.name == HW_CHECKPOINT_UPLOADED || e.name == HW_CHECKPOINT_FAILED) return;
   if (saves.size() >= saves_followed_max && !saves.contains(e.a)) return;
   Save& save = saves[e.a];
   save.step = e.a;
@@ -82,7 +84,11 @@ Marks read_marks(const std::vector<const event::Stream*>& streams) {
     longest_ns = ns;
     out.rank = rank.rank;
   }
-  for (const auto& [step, save] : saves) out.saves.push_back(save);
+  for (const auto& [step, save] : saves) {
+    out.saves.push_back(save);
+    if (save.durable_ns == kNoTime) continue;
+    out.newest_durable_ns = std::max(out.newest_durable_ns, save.first_ns);
+  }
   std::sort(out.saves.begin(), out.saves.end(),
             [](const Save& a, const Save& b) { return a.first_ns < b.first_ns; });
   return out;
@@ -178,6 +184,11 @@ class Walk {
       blocked_ns_ = 0;
       ++out_.saves;
       if (save.durable_ns != kNoTime) open_.push_back({&save, released_ns});
+      // Into memory only: later ones got to storage, and nobody waits for this.
+      if (save.durable_ns == kNoTime && save.first_ns < marks_.newest_durable_ns) {
+        meter_.save_lost(save.step);
+        continue;
+      }
       if (last_save_ns_ != kNoTime) gaps_s_.push_back(seconds(released_ns - last_save_ns_));
       last_save_ns_ = released_ns;
     }
@@ -279,10 +290,47 @@ Tier tier_of_failure(const timeline::JobResult& job, std::size_t index) {
   return all ? Tier::zone : Tier::node;
 }
 
+namespace {
+
+// What the next attempt that got to begin went on from, after the failure that ended attempt `i`.
+std::optional<interval::Answer> answer_to(const timeline::JobResult& job, std::size_t i,
+                                          const event::NameTable& names) {
+  for (std::size_t k = i + 1; k < job.attempts.size(); ++k) {
+    const AttemptResult& next = job.attempts[k];
+    if (next.facts.restores.empty() && next.steps == 0) continue;
+    if (next.facts.restores.empty()) return std::nullopt;  // it does not say, or began anew
+    return metrics::is_memory(metrics::restored_tier(next, names)) ? interval::Answer::staged
+                                                                   : interval::Answer::durable;
+  }
+  return std::nullopt;
+}
+
+// What hw.checkpointer says of its way to save, and it stages in memory unless it streams.
+bool says_replica(const timeline::JobResult& job) {
+  const auto said = job.attrs.find("checkpoints");
+  return said != job.attrs.end() &&
+         (said->second.starts_with("full") || said->second.starts_with("rows"));
+}
+
+void take_failure(const timeline::JobResult& job, std::size_t i, const event::NameTable& names,
+                  RecordedAttempt& attempt, IntervalJob& out) {
+  attempt.failure = tier_of_failure(job, i);
+  attempt.answer = answer_to(job, i, names);
+  out.history[*attempt.failure] += 1;
+  if (!attempt.answer) return;
+  out.answered.add(*attempt.failure, *attempt.answer);
+  if (*attempt.answer == interval::Answer::staged) out.replica = true;
+}
+
+}  // namespace
+
 IntervalJob measure_job(const event::JobStreams& streams, const timeline::JobResult& job,
                         const metrics::Window& window) {
+  static const event::NameTable no_names;
+  const event::NameTable& names = streams.names ? *streams.names : no_names;
   IntervalJob out;
   out.name = job.job;
+  out.replica = says_replica(job);
   out.begin_ns = std::max(window.from_ns, job.ledger.begin_ns());
   out.end_ns = std::min(window.to_ns, job.ledger.end_ns());
   SaveMeter meter;
@@ -305,8 +353,7 @@ IntervalJob measure_job(const event::JobStreams& streams, const timeline::JobRes
     if (failed && within && walk.steps() == 0) ++out.failed_before_step;
     if (walk.steps() == 0) continue;
     if (failed && within) {
-      walk.attempt().failure = tier_of_failure(job, i);
-      out.history[*walk.attempt().failure] += 1;
+      take_failure(job, i, names, walk.attempt(), out);
       const double unsaved_s = seconds(job.unsaved_by_attempt_ns[i]);
       out.lost_s += std::min(unsaved_s + walk.cut_off_s(), walk.attempt().wall_s);
     }
@@ -315,6 +362,7 @@ IntervalJob measure_job(const event::JobStreams& streams, const timeline::JobRes
   }
   out.history.seconds = out.loop_s;
   out.cost = meter.cost();
+  if (out.replica) out.cost.stage_s = out.cost.blocking_s;  // it is the same copy
   out.base_step_s = meter.base_step_s();
   out.interference_known = meter.interference_known();
   if (!gaps_s.empty()) out.used_interval_s = median(std::move(gaps_s));

@@ -30,10 +30,12 @@ struct IntervalJob {
   std::uint64_t saves = 0;
   std::uint64_t interference_known = 0;   // of how many of them
   interval::SaveCost cost;                // of a usual one
-  std::optional<double> used_interval_s;  // median
+  std::optional<double> used_interval_s;  // median, of those on to storage
 
   interval::History history;             // failures that ended an attempt in its loop
   std::uint64_t failed_before_step = 0;  // and those that had nothing to lose
+  bool replica = false;         // staged state outlives a process: it says so, or it was seen
+  interval::Answered answered;  // failures by what the next attempt that got to begin went on from
 
   std::vector<interval::RecordedAttempt> attempts;
   double saving_s = 0;  // as it was: blocked, and steps that were slower

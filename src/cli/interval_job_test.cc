@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/interval_question.h"
 #include "timeline/test_stream.h"
 
 namespace headway::cli {
@@ -129,6 +130,95 @@ TEST(IntervalJob, CountsWhatFailuresLost) {
   EXPECT_NEAR(job.attempts[0].wall_s, 31.5, 1e-6);
   EXPECT_FALSE(job.attempts[1].failure);
   EXPECT_DOUBLE_EQ(job.history.seconds, job.loop_s);
+}
+
+// Attempts of 20 steps, each killed, each going on from the tier that is named.
+Story restarted_from(const std::vector<const char*>& tiers) {
+  Story s;
+  s.as(1).steps(0, 1, 1, 20);
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const double t = 40.0 * static_cast<double>(i + 1);
+    const auto attempt = static_cast<std::int64_t>(i) + 1;
+    s.as(attempt, event::kAgentRank);
+    s.fail(t - 15, {.signal = 9, .origin = HW_ORIGIN_UNKNOWN, .rank = 0});
+    s.exit(t - 14, {.signal = 9, .origin = HW_ORIGIN_UNKNOWN, .rank = 0});
+    const std::int64_t step = 20 * attempt;
+    s.as(attempt + 1).restore_from(t, step, tiers[i]).steps(t, 1, step + 1, 20);
+  }
+  return s;
+}
+
+TEST(IntervalJob, CountsWhatAnsweredEachFailure) {
+  using interval::Answer;
+  const IntervalJob disk = measure(restarted_from({"disk", "store"}));
+  EXPECT_FALSE(disk.replica);
+  EXPECT_EQ(disk.answered.total(Answer::durable), 2);
+  const IntervalJob job =
+      measure(restarted_from({"replica", "disk", "replica-copy", "peer", "my-own-words"}));
+  EXPECT_TRUE(job.replica);
+  EXPECT_EQ(job.history[Tier::process], 5);
+  EXPECT_EQ(job.answered.total(Answer::staged), 3);
+  EXPECT_EQ(job.answered.total(Answer::durable), 2);
+  ASSERT_EQ(job.attempts.size(), 6u);
+  EXPECT_EQ(job.attempts[0].answer, Answer::staged);
+  EXPECT_EQ(job.attempts[1].answer, Answer::durable);
+  EXPECT_EQ(job.attempts[5].answer, std::nullopt);
+  const IntervalQuestion question = question_of(job);
+  EXPECT_FALSE(question.replica) << "no save was seen: nothing is known of what one costs";
+}
+
+TEST(IntervalJob, SavesIntoMemoryOnlyAreNotThoseInUse) {
+  Story s;
+  s.as(1);
+  for (int i = 0; i < 40; ++i) {  // into memory every 5 s, on to storage every 20 s
+    s.steps(6 * i, 1, 1 + 5 * i, 5).span(6 * i + 5, 6 * i + 6, HW_PHASE_CHECKPOINT_BLOCKED);
+    staged(s, 6 * i + 6, 5 + 5 * i);
+    if (i % 4 == 3) s.durable(6 * i + 6.5, 5 + 5 * i);
+  }
+  s.steps(240, 1, 201, 20);
+  const IntervalJob job = measure(s);
+  EXPECT_EQ(job.saves, 40u);
+  EXPECT_NEAR(job.used_interval_s.value(), 24, 1e-9);
+  EXPECT_NEAR(job.cost.blocking_s, 1, 1e-9);
+  EXPECT_GT(job.interference_known, 0u);
+  EXPECT_NEAR(job.cost.interference_s, 0, 1e-9);
+}
+
+TEST(IntervalQuestion, AShortRecordSaysSo) {
+  IntervalJob job;
+  job.loop_s = 190;
+  job.saves = 2;
+  EXPECT_EQ(too_short(job),
+            "The record is 3 min long, with 2 saves and no failure: too short to say how often to "
+            "save.");
+  job.history[Tier::process] = 1;
+  job.saves = 1;
+  job.loop_s = 12;
+  EXPECT_EQ(too_short(job),
+            "The record is 12 s long, with 1 save and 1 failure: too short to say how often to "
+            "save.");
+  EXPECT_TRUE(too_short(job, {.rate = true})) << "what a save costs is not known";
+  EXPECT_TRUE(too_short(job, {.cost = true})) << "how often it fails is not known";
+  EXPECT_FALSE(too_short(job, {.cost = true, .rate = true}));
+  job.saves = saves_min;
+  EXPECT_FALSE(too_short(job, {.rate = true}));
+  job.loop_s = record_min_s;
+  EXPECT_FALSE(too_short(job));
+}
+
+TEST(IntervalQuestion, MemoryThatAnswersIsReckonedWith) {
+  IntervalJob job;
+  job.loop_s = 86'400;
+  job.saves = 50;
+  job.cost.blocking_s = job.cost.stage_s = 0.1;
+  job.cost.interference_s = 10;
+  job.history[Tier::process] = 9;
+  const double alone_s = answer(question_of(job)).plan.persist_s;
+  job.replica = true;
+  for (int i = 0; i < 9; ++i) job.answered.add(Tier::process, interval::Answer::staged);
+  const interval::Plan plan = answer(question_of(job)).plan;
+  EXPECT_LT(plan.stage_s, alone_s / 4);
+  EXPECT_GT(plan.persist_s, alone_s * 2) << "few failures need the storage";
 }
 
 TEST(IntervalJob, AHangIsNotLostTraining) {

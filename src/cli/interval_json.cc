@@ -58,6 +58,9 @@ Json job_json(const IntervalJob& job) {
         {"node", job.history[Tier::node]},
         {"zone", job.history[Tier::zone]},
         {"before_first_step", job.failed_before_step}}},
+      {"answered",
+       {{"memory", job.answered.total(interval::Answer::staged)},
+        {"storage", job.answered.total(interval::Answer::durable)}}},
       {"recorded", {{"waste", job.waste()}, {"saving_s", job.saving_s}, {"lost_s", job.lost_s}}}};
   out["used_interval_s"] = job.used_interval_s ? Json(*job.used_interval_s) : Json();
   out["base_step_s"] = job.base_step_s ? Json(*job.base_step_s) : Json();
@@ -78,8 +81,13 @@ Json row_json(const IntervalRow& row) {
 
 std::string interval_json(const IntervalAnswer& a) {
   const IntervalQuestion& q = a.question;
-  Json out = {{"interval_s", a.plan.persist_s}, {"stage_interval_s", a.plan.stage_s}};
-  out["waste"] = waste_json(a.waste);
+  Json out = Json::object();
+  if (q.too_short.empty()) {
+    out = {{"interval_s", a.plan.persist_s}, {"stage_interval_s", a.plan.stage_s}};
+    out["waste"] = waste_json(a.waste);
+  } else {
+    out = {{"interval_s", nullptr}, {"stage_interval_s", nullptr}, {"too_short", q.too_short}};
+  }
   if (a.replayed) out["replayed"] = replayed_json(*a.replayed);
   out["cost"] = {
       {"blocking_s", q.cost.blocking_s},         {"interference_s", q.cost.interference_s},

@@ -14,14 +14,22 @@ namespace {
 
 using interval::Waste;
 
-constexpr double kWidth = 960, kHeight = 566;
-constexpr double kLeft = 76, kRight = 930, kTop = 124, kBottom = 496;
+// All words stand outside of the field with the curves, each in a row of its own: whatever the
+// numbers are, no word lies on a line or on another word.
+constexpr double kWidth = 960, kHeight = 646;
+constexpr double kMargin = 30, kLeft = 90, kRight = 930, kTop = 204, kBottom = 576;
+constexpr double kTitleY = 42, kSubtitleY = 68, kCurvesY = 98, kAreasY = 122, kAxisY = 152;
+constexpr double kBestY = 174, kUsedY = 195;
 constexpr int kSamples = 160;
-constexpr int kReplayed = 25;       // points of the record lived again
-constexpr double kReach = 10;       // how far to both sides of the best
-constexpr double kHighest = 12;     // times the least waste: beyond, the picture is cut
-constexpr double kNear = 1.1;       // what counts as nearly as good
-constexpr double kLabelRoom = 9.5;  // pixels of a character, at the most
+constexpr int kReplayed = 25;        // points of the record lived again
+constexpr double kReach = 10;        // how far to both sides of the best
+constexpr double kHighest = 12;      // times the least waste: beyond, the picture is cut
+constexpr double kNear = 1.1;        // what counts as nearly as good
+constexpr double kLabelRoom = 9.5;   // pixels of a character, at the most
+constexpr double kLegendRoom = 8.4;  // and on average, in a longer text
+constexpr double kSample = 34;       // of a line or an area, in front of its name
+constexpr double kAside = 9;         // of a word from a line
+constexpr double kBetween = 26;      // two names
 
 // Plain rules first: programs that know no media queries show the light picture.
 constexpr const char* kStyle = R"(<style>
@@ -109,6 +117,7 @@ class Plot {
 
   std::string draw() {
     begin();
+    name_curves();
     queue_band();
     near_band();
     axes();
@@ -119,7 +128,6 @@ class Plot {
     dots();
     out_ += "</g>\n";
     used_line();
-    names();
     best();
     out_ += "</svg>\n";
     return std::move(out_);
@@ -188,8 +196,8 @@ class Plot {
         plain_seconds(a_.plan.persist_s), percent(a_.waste.total()), base::xml_escaped(subtitle()));
     out_ += kStyle;
     put("<rect class=\"page\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n", kWidth, kHeight);
-    text(kLeft - 46, 42, "title", "start", title);
-    text(kLeft - 46, 68, "quiet", "start", subtitle());
+    text(kMargin, kTitleY, "title", "start", title);
+    text(kMargin, kSubtitleY, "quiet", "start", subtitle());
   }
 
   // Where the waste is nearly the least: the optimum is flat.
@@ -204,11 +212,8 @@ class Plot {
     if (from == 0 || to <= from) return;
     put("<rect class=\"near\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
         x(from), kTop, x(to) - x(from), kBottom - kTop);
-    const double middle = (x(from) + x(to)) / 2;
-    text(middle, kTop + 22, "quiet small", "middle",
-         fmt::format("within {:.0f}% of the best", 100 * (kNear - 1)));
-    text(middle, kTop + 40, "quiet small", "middle",
-         fmt::format("{} to {}", human(from), human(to)));
+    name_area("near", fmt::format("within {:.0f}% of the best: {} to {}", 100 * (kNear - 1),
+                                  human(from), human(to)));
   }
 
   // Where saves would begin before those in flight are done.
@@ -217,9 +222,7 @@ class Plot {
     if (floor_s <= lo_s_) return;
     put("<rect class=\"queue\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
         kLeft, kTop, x(floor_s) - kLeft, kBottom - kTop);
-    if (x(floor_s) - kLeft < 150) return;
-    text(kLeft + 10, kBottom - 44, "quiet small", "start", "not possible:");
-    text(kLeft + 10, kBottom - 26, "quiet small", "start", "saves would queue up");
+    name_area("queue", "not possible: saves would queue up");
   }
 
   void axes() {
@@ -247,13 +250,13 @@ class Plot {
       text(x(s), kBottom + 24, "quiet", "middle", words);
     }
     text((kLeft + kRight) / 2, kBottom + 52, "", "middle", "time between two saves");
-    text(kLeft - 46, kTop - 14, "", "start", "wasted, of the time in the loop");
+    text(kMargin, kAxisY, "", "start", "wasted, of the time in the loop");
   }
 
   void open_clip() {
     put("<clipPath id=\"c\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
         "height=\"{:.1f}\"/></clipPath>\n<g clip-path=\"url(#c)\">\n",
-        kLeft, kTop - 4, kRight - kLeft, kBottom - kTop + 4);
+        kLeft, kTop, kRight - kLeft, kBottom - kTop);
   }
 
   template <typename Part>
@@ -273,41 +276,64 @@ class Plot {
     }
   }
 
+  // A line from a word above the field down to the axis.
+  void upright(const char* kind, double px, double from_y, double words_x, const char* anchor,
+               std::string_view words) {
+    put("<line class=\"{0}\" x1=\"{1:.1f}\" y1=\"{2:.1f}\" x2=\"{1:.1f}\" y2=\"{3:.1f}\"/>\n", kind,
+        px, from_y + 6, kBottom);
+    text(words_x, from_y, "b", anchor, words);
+  }
+  [[nodiscard]] static double half_of(std::string_view words) {
+    return static_cast<double>(words.size()) * kLabelRoom / 2;
+  }
+
   void used_line() {
     const auto used = used_s();
     if (!used) return;
-    const double px = x(*used);
-    put("<line class=\"used\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>\n", px,
-        kTop, kBottom);
-    const bool left = px > kRight - 170;
-    text(px + (left ? -9 : 9), kTop + 84, "b", left ? "end" : "start", "used: " + human(*used));
-  }
-
-  // The curves by name, each where it stands alone.
-  void names() {
-    const double left_s = lo_s_ * std::pow(hi_s_ / lo_s_, 0.04);
-    const double right_s = lo_s_ * std::pow(hi_s_ / lo_s_, 0.955);
-    text(x(left_s), y(at(left_s).lost + at(left_s).lag) - 10, "t-lost", "start", "lost work");
-    text(x(right_s), y(at(right_s).saving) - 10, "t-saving", "end", "saving");
-    // On a slope, inside; not on that where the line of the interval in use may stand.
-    const bool on_left = used_s().value_or(0) > a_.plan.persist_s;
-    double s = a_.plan.persist_s;
-    while (s > lo_s_ && s < hi_s_ && at(s).total() < 0.62 * top_) s *= on_left ? 0.99 : 1.01;
-    text(x(s) + (on_left ? 14 : -14), y(at(s).total()), "t-all", on_left ? "start" : "end",
-         "both together");
-    if (replayed_.empty()) return;
-    put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.6\"/>\n", kRight - 238, kTop - 19);
-    text(kRight - 227, kTop - 14, "quiet", "start", "replayed with its own failures");
+    const double px = x(*used), best_px = x(a_.plan.persist_s);
+    const std::string words = "used: " + human(*used);
+    const double half = half_of(words);
+    // The other line comes down from above: the word steps aside.
+    if (std::abs(px - best_px) < half + kAside) {
+      const bool left = px < best_px;
+      upright("used", px, kUsedY, left ? best_px - kAside : best_px + kAside,
+              left ? "end" : "start", words);
+      return;
+    }
+    upright("used", px, kUsedY, std::clamp(px, kLeft + half, kRight - half), "middle", words);
   }
 
   void best() {
     const double px = x(a_.plan.persist_s);
-    const double py = y(a_.waste.total());
-    put("<line class=\"drop\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2:.1f}\"/>\n", px,
-        py, kBottom);
-    put("<circle class=\"best\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"7\"/>\n", px, py);
-    text(px, py - 40, "b", "middle", "best: " + human(a_.plan.persist_s));
-    text(px, py - 19, "b", "middle", percent(a_.waste.total()) + " wasted");
+    const std::string words =
+        fmt::format("best: {}, {} wasted", human(a_.plan.persist_s), percent(a_.waste.total()));
+    const double half = half_of(words);
+    upright("drop", px, kBestY, std::clamp(px, kLeft + half, kRight - half), "middle", words);
+    put("<circle class=\"best\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"7\"/>\n", px, y(a_.waste.total()));
+  }
+
+  void name_curves() {
+    double px = kMargin;
+    const auto name = [&](const char* kind, std::string_view words) {
+      put("<path class=\"line {}\" d=\"M{:.1f} {:.1f}h{:.0f}\"/>\n", kind, px, kCurvesY - 5,
+          kSample - 8);
+      text(px + kSample, kCurvesY, fmt::format("t-{}", kind), "start", words);
+      px += kSample + static_cast<double>(words.size()) * kLegendRoom + kBetween;
+    };
+    name("all", "both together");
+    name("saving", "saving");
+    name("lost", "lost work");
+    if (replayed_.empty()) return;
+    put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.6\"/>\n", px + kSample - 12,
+        kCurvesY - 5);
+    text(px + kSample, kCurvesY, "quiet", "start", "replayed with its own failures");
+  }
+
+  void name_area(const char* kind, std::string_view words) {
+    put("<rect class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.0f}\" height=\"14\"/>\n", kind,
+        area_x_, kAreasY - 12, kSample - 8);
+    text(area_x_ + kSample, kAreasY, "quiet", "start", words);
+    area_x_ += kSample + static_cast<double>(words.size()) * kLegendRoom + kBetween;
   }
 
   struct Point {
@@ -316,6 +342,7 @@ class Plot {
   const IntervalAnswer& a_;
   double lo_s_ = 0, hi_s_ = 0, top_ = 0;
   std::vector<Point> replayed_;
+  double area_x_ = kMargin;  // where the next one is named
   std::string out_;
 };
 

@@ -18,6 +18,9 @@ constexpr int kBarMin = 12;  // columns; with less room there is no bar
 constexpr int kBarMax = 60;
 constexpr double kShownShare = 0.01;  // of a whole: what is less is not told
 constexpr double kRough = 0.25;       // from this waste on the formula is far off
+constexpr const char* kShortAdvice =
+    "Ask again when it has trained for half an hour, or state what is missing: --blocking 15s "
+    "--failures-per-day 3.";
 
 std::int64_t ns(double seconds) {
   return std::llround(std::min(seconds, 1e9) * 1e9);
@@ -161,6 +164,11 @@ void add_seen(Page& page, const IntervalJob& job) {
                          interval::tier_name(tier));
   }
   failures.add(kinds);
+  const double memory = job.answered.total(interval::Answer::staged);
+  const double storage = job.answered.total(interval::Answer::durable);
+  if (memory + storage > 0) {
+    failures.add(fmt::format("; {:.0f} went on from memory, {:.0f} from storage", memory, storage));
+  }
   if (job.failed_before_step > 0) {
     failures.add(
         fmt::format("; {} more before a first step, with nothing to lose", job.failed_before_step));
@@ -275,6 +283,12 @@ std::string per_day(double per_s) {
 std::string interval_text(const IntervalAnswer& a, const Style& style) {
   Page page(style);
   if (a.question.job) add_job(page, a);
+  if (!a.question.too_short.empty()) {
+    page.paragraph(a.question.too_short + " " + kShortAdvice, 2);
+    page.blank();
+    add_seen(page, *a.question.job);
+    return page.text();
+  }
   add_headline(page, a);
   page.blank();
   if (a.question.job) add_seen(page, *a.question.job);

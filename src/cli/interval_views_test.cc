@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "cli/page.h"
 
@@ -147,6 +148,68 @@ TEST(IntervalSvg, CarriesNothingOfANameButItsText) {
   EXPECT_THAT(svg, Not(HasSubstr("nan")));
 }
 
+struct Box {
+  double left, right, top, bottom;
+  std::string words;
+  [[nodiscard]] bool meets(const Box& o) const {
+    return left < o.right && o.left < right && top < o.bottom && o.top < bottom;
+  }
+};
+
+// Where the words of a picture stand, with letters of a usual width.
+std::vector<Box> words_of(const std::string& svg) {
+  static const std::regex kText(
+      R"re(<text x="([-\d.]+)" y="([-\d.]+)" class="([^"]*)" text-anchor="(\w+)">([^<]*)</text>)re");
+  std::vector<Box> out;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), kText), end; it != end; ++it) {
+    const std::smatch& m = *it;
+    const double x = std::stod(m[1]), y = std::stod(m[2]);
+    const double width = static_cast<double>(m[5].length()) * (m[3] == "title" ? 12.5 : 7.6);
+    const double left = m[4] == "start" ? x : m[4] == "end" ? x - width : x - width / 2;
+    out.push_back({left, left + width, y - 12, y + 4, m[5]});
+  }
+  return out;
+}
+
+// The lines of the best and of the used interval, which begin above the field.
+std::vector<Box> uprights_of(const std::string& svg) {
+  static const std::regex kLine(
+      R"re(<line class="(drop|used)" x1="([-\d.]+)" y1="([-\d.]+)" x2="[-\d.]+" y2="([-\d.]+)")re");
+  std::vector<Box> out;
+  for (std::sregex_iterator it(svg.begin(), svg.end(), kLine), end; it != end; ++it) {
+    const double x = std::stod((*it)[2]);
+    out.push_back({x - 1, x + 1, std::stod((*it)[3]), std::stod((*it)[4]), (*it)[1]});
+  }
+  return out;
+}
+
+void expect_room_for_words(const std::string& svg) {
+  const std::vector<Box> words = words_of(svg);
+  for (const Box& line : uprights_of(svg)) {
+    for (const Box& word : words) EXPECT_FALSE(word.meets(line)) << word.words;
+  }
+  ASSERT_GT(words.size(), 8u);
+  const Box field{91, 929, 205, 575, "the field"};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    EXPECT_FALSE(words[i].meets(field)) << words[i].words << " stands among the curves";
+    EXPECT_GE(words[i].left, 0) << words[i].words;
+    EXPECT_LE(words[i].right, 960) << words[i].words;
+    for (std::size_t k = 0; k < i; ++k) {
+      EXPECT_FALSE(words[i].meets(words[k])) << words[i].words << " on " << words[k].words;
+    }
+  }
+}
+
+TEST(IntervalSvg, NoWordLiesOnAnotherOrOnACurve) {
+  IntervalQuestion q = of_job("j");
+  q.cost.persist_lag_s = 400;
+  const double best_s = answer(q).plan.persist_s;
+  for (const double factor : {1e-3, 0.1, 0.9, 1.0, 1.02, 1.5, 9.0, 1e3}) {
+    q.job->used_interval_s = factor * best_s;
+    expect_room_for_words(interval_svg(answer(q)));
+  }
+}
+
 TEST(IntervalSvg, DrawsExtremes) {
   for (const double blocking_s : {1e-6, 1.0, 1e5}) {
     for (const double per_day : {1e-6, 1.0, 1e6}) {
@@ -158,6 +221,7 @@ TEST(IntervalSvg, DrawsExtremes) {
       EXPECT_THAT(svg, Not(HasSubstr("nan")));
       EXPECT_THAT(svg, Not(HasSubstr("inf")));
       EXPECT_LT(svg.size(), 40'000u);
+      expect_room_for_words(svg);
       EXPECT_FALSE(interval_text(answer(q), style(80, true)).empty());
     }
   }

@@ -91,7 +91,8 @@ Result<Seen> look_at(const Input& input, const LoadOptions& load,
   auto streams = interchange::load_job(input.name, load);
   if (!streams.ok()) return streams.status();
   const std::string folder = folder_of_job(input.path, streams->job);
-  auto view = view_job(*streams, window, now_if_running(*streams, folder));
+  auto view = view_job(*streams, window, now_if_running(*streams, folder),
+                       !options.json && !options.against);
   if (!view.ok()) return view.status();
   find_logs(folder, view->report);
   TextOptions text;
@@ -100,6 +101,7 @@ Result<Seen> look_at(const Input& input, const LoadOptions& load,
   text.found = input.found;
   text.windowed = view->windowed;
   text.job_wall_ns = view->job_wall_ns;
+  text.saves = view->saves;
   return Seen{std::move(view.value()), std::move(text)};
 }
 

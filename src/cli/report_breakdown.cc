@@ -147,12 +147,13 @@ bool add_breakdown(Page& page, const Report& r) {
   return true;
 }
 
-bool add_losses(Page& page, const Report& r, bool windowed) {
+bool add_losses(Page& page, const Report& r, const std::optional<SaveAdvice>& saves) {
   const std::vector<Loss> losses = largest_losses(r);
   if (losses.empty()) return false;
   const Style& style = page.style();
   page.add(losses.size() > 1 ? "Largest losses, and what to do" : "Largest loss, and what to do",
            Ink::strong);
+  std::optional<SaveAdvice> left = saves;  // how often to save is said once
   for (std::size_t i = 0; i < losses.size(); ++i) {
     const Loss& loss = losses[i];
     page.add(Line()
@@ -160,7 +161,8 @@ bool add_losses(Page& page, const Report& r, bool windowed) {
                  .add(full_name(loss.bucket), cell_of(loss.bucket).ink)
                  .add(fmt::format("  {}, {}", human_duration(loss.ns, style),
                                   human_share(share_of(loss.ns, r.wall_ns)))));
-    page.paragraph(advice_for(loss.bucket, r, windowed, style), 5);
+    page.paragraph(advice_for(loss.bucket, r, left, style), 5);
+    if (is_about_saves(loss.bucket)) left.reset();
   }
   return true;
 }

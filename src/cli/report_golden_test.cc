@@ -76,7 +76,7 @@ View view_of(const Case& c) {
     EXPECT_TRUE(parsed.ok()) << parsed.status().message();
     window = *parsed;
   }
-  auto view = view_job(*streams, window, c.now_ns);
+  auto view = view_job(*streams, window, c.now_ns, true);
   EXPECT_TRUE(view.ok()) << view.status().message();
   return *view;
 }
@@ -91,6 +91,7 @@ TEST_P(Golden, TextAndJson) {
   options.state = view.state;
   options.windowed = view.windowed;
   options.job_wall_ns = view.job_wall_ns;
+  options.saves = view.saves;
   compare(std::string(c.output) + ".txt", to_text(view.report, options));
   if (c.style.unicode && !c.style.color) {
     compare(std::string(c.output) + ".json", metrics::to_json(view.report) + "\n");

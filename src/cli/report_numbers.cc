@@ -121,7 +121,8 @@ void add_checkpoints(Page& page, const Report& r, bool windowed) {
   const Style& style = page.style();
   const std::int64_t blocked =
       r.sums[Bucket::wasted_checkpoint_blocked] + r.sums[Bucket::shutdown_final_save];
-  if (windowed ? blocked == 0 : r.saves == 0 && blocked == 0) return;
+  const bool any = r.saves > 0 || r.failed_saves > 0;
+  if (blocked == 0 && (windowed || !any)) return;
   Line line = labelled("Checkpoints");
   if (!windowed) {
     line.add(plural(r.saves, "save"), Ink::strong);
@@ -129,10 +130,29 @@ void add_checkpoints(Page& page, const Report& r, bool windowed) {
       line.add(fmt::format(", one every {}",
                            human_duration(std::llround(*r.save_interval_s * 1e9), style)));
     }
+    if (r.failed_saves > 0) {
+      line.add(", ").add(fmt::format("{} did not get to the disk", human_count(r.failed_saves)),
+                         Ink::down);
+    }
     line.add("; ");
   }
   line.add(blocked > 0 ? fmt::format("training stood still for {}", human_duration(blocked, style))
                        : "training did not wait");
+  page.add_broken(line, kLabelColumns);
+}
+
+// "2 from replica, 1 from disk": what the attempts after the first began from.
+void add_restarts(Page& page, const Report& r) {
+  if (r.restarts.empty()) return;
+  Line line = labelled("Restarts");
+  const char* between = "";
+  for (const auto& [tier, count] : r.restarts) {
+    line.add(between).add(human_count(count), Ink::strong);
+    line.add(tier == "none"      ? std::string(" from the beginning")
+             : tier == "unnamed" ? std::string(" from a checkpoint")
+                                 : " from " + clean(tier, page.style()));
+    between = ", ";
+  }
   page.add_broken(line, kLabelColumns);
 }
 
@@ -199,6 +219,7 @@ bool add_key_numbers(Page& page, const Report& r, const TextOptions& options) {
   add_steps(page, r, options);
   add_checkpoints(page, r, options.windowed);
   if (!options.windowed) {
+    add_restarts(page, r);
     add_stragglers(page, r);
     add_user_spans(page, r);
   }

@@ -186,7 +186,7 @@ std::string to_text(const Report& r, const TextOptions& options) {
     if (add_breakdown(page, r)) page.blank();
     if (add_attempts(page, r, options)) page.blank();
     if (add_failures(page, r)) page.blank();
-    if (add_losses(page, r, options.windowed)) page.blank();
+    if (add_losses(page, r, options.saves)) page.blank();
   }
   const bool covered = add_coverage(page, r);
   std::string text = page.text();

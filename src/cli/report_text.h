@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/advice.h"
 #include "cli/style.h"
 #include "metrics/report.h"
 
@@ -26,7 +27,8 @@ struct TextOptions {
   JobState state = JobState::clean;
   std::string found;  // how the job was chosen, when nobody named it
   bool windowed = false;
-  std::int64_t job_wall_ns = 0;  // of the whole job
+  std::int64_t job_wall_ns = 0;     // of the whole job
+  std::optional<SaveAdvice> saves;  // how often to save, where the report's advice needs it
 };
 
 [[nodiscard]] constexpr bool is_over(JobState state) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "cli/interval_question.h"
 #include "failure/redact.h"
 #include "timeline/job.h"
 
@@ -60,14 +61,38 @@ void redact(metrics::Report& report) {
   for (metrics::AttemptRow& row : report.attempts) {
     row.restored_tier = failure::redact_text(row.restored_tier);
   }
+  std::map<std::string, std::uint64_t> restarts;
+  for (const auto& [tier, count] : report.restarts) restarts[failure::redact_text(tier)] += count;
+  report.restarts = std::move(restarts);
   for (std::string& note : report.coverage.notes) note = failure::redact_text(note);
+}
+
+// As `headway interval` does it of this job, of the same part of it.
+std::optional<SaveAdvice> advise_on_saves(const event::JobStreams& streams,
+                                          const timeline::JobResult& job) {
+  auto wanted = parse_window(kIntervalWindow);
+  if (!wanted.ok()) return std::nullopt;
+  auto window = resolve_window(*wanted, job);
+  if (!window.ok()) return std::nullopt;
+  IntervalJob measured = measure_job(streams, job, *window);
+  if (measured.steps == 0) return std::nullopt;
+  SaveAdvice out;
+  out.too_short = too_short(measured).value_or("");
+  if (!out.too_short.empty()) return out;
+  const IntervalQuestion question = question_of(std::move(measured));
+  out.cost_s = question.cost.effective_s();
+  const interval::Plan plan =
+      interval::best_plan(question.cost, question.failures, question.bounds);
+  out.persist_s = plan.persist_s;
+  out.stage_s = plan.stage_s;
+  return out;
 }
 
 }  // namespace
 
 base::Result<View> view_job(const event::JobStreams& streams,
                             const std::optional<WindowText>& window,
-                            std::optional<std::int64_t> now_ns) {
+                            std::optional<std::int64_t> now_ns, bool advise) {
   const timeline::JobResult job = timeline::attribute_job(streams, {.now_ns = now_ns});
   View view;
   view.state = state_of(job, now_ns.has_value());
@@ -81,6 +106,8 @@ base::Result<View> view_job(const event::JobStreams& streams,
   }
   view.report = metrics::make_report(job, streams, resolved);
   view.report.state = name_of(view.state);
+  if (advise && !window && wants_save_advice(view.report))
+    view.saves = advise_on_saves(streams, job);
   redact(view.report);
   // An open end reaches one nanosecond further, so that what happened in the last instant counts.
   if (window && window->b.from == WindowEnd::From::open) --view.report.end_ns;

@@ -19,11 +19,12 @@ struct View {
   JobState state = JobState::clean;
   bool windowed = false;
   std::int64_t job_wall_ns = 0;
+  std::optional<SaveAdvice> saves;  // of the whole job, where its advice needs it
 };
 
-// `now_ns` is set when the job is alive.
+// `now_ns` is set when the job is alive. `advise`: its text will be shown, with advice.
 base::Result<View> view_job(const event::JobStreams& streams,
                             const std::optional<WindowText>& window,
-                            std::optional<std::int64_t> now_ns);
+                            std::optional<std::int64_t> now_ns, bool advise = false);
 
 }  // namespace headway::cli

@@ -63,6 +63,16 @@ std::string how_it_stands(JobState state) {
   return "it did not fail";
 }
 
+// "It had finished step 120."
+std::string how_far(const metrics::Report& report, std::int64_t attempt) {
+  for (const metrics::AttemptRow& row : report.attempts) {
+    if (row.id != attempt || row.ranks == 0) continue;
+    if (row.steps == 0) return "It had not finished a step.";
+    return fmt::format("It had finished step {}.", row.last_step);
+  }
+  return {};
+}
+
 void add_row(const metrics::FailureRow& row, Question& question) {
   Evidence& evidence = question.evidence;
   if (!row.rank && row.exit_code == 0 && row.signal == 0 && row.origin != "preemption") {
@@ -130,6 +140,7 @@ Result<Question> ask_about_job(const std::string& job, const interchange::LoadOp
   const metrics::Report& report = view->report;
   if (view->state == JobState::unended) {
     question.seen = unended_verdict();
+    if (!report.attempts.empty()) question.reached = how_far(report, report.attempts.back().id);
     return question;
   }
   if (report.failure_rows.empty()) {
@@ -139,6 +150,7 @@ Result<Question> ask_about_job(const std::string& job, const interchange::LoadOp
   const metrics::FailureRow& row = report.failure_rows.back();
   question.about += fmt::format(", attempt {}", attempt_label(row.attempt, report));
   question.folder = fmt::format("{}/{}", folder, row.attempt);
+  question.reached = how_far(report, row.attempt);
   if (view->state == JobState::running) question.also = "the job is running again";
   if (view->state == JobState::clean) question.also = "the job has finished since";
   add_row(row, question);

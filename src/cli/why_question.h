@@ -21,6 +21,7 @@ struct Question {
   std::string decision;                  // what the agent did about it
   std::string folder;                    // the attempt's; empty: none
   std::string also;                      // what has become of the job since
+  std::string reached;                   // how far the attempt had got; empty: not known
   bool rank_known = true;                // false: one log, and nothing says whose
 };
 

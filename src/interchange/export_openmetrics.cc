@@ -103,6 +103,8 @@ void write_counts(Text& out, const metrics::Report& r) {
   out.count("headway_job_replayed_steps_total", "", r.replayed_steps);
   out.family("headway_job_checkpoints", "counter", "", "Checkpoints saved.");
   out.count("headway_job_checkpoints_total", "", r.saves);
+  out.family("headway_job_failed_checkpoints", "counter", "", "Of them, not beyond memory.");
+  out.count("headway_job_failed_checkpoints_total", "", r.failed_saves);
   out.family("headway_job_dropped_records", "counter", "", "Records that found no room.");
   out.count("headway_job_dropped_records_total", "", r.coverage.dropped_records);
 }

@@ -33,7 +33,7 @@ double Failures::per_s() const {
 double Failures::per_s(Answer answer) const {
   double sum = 0;
   for (const TierRate& tier : tiers) {
-    if (tier.answer == answer) sum += tier.per_s;
+    sum += tier.per_s * (answer == Answer::staged ? tier.staged : 1 - tier.staged);
   }
   return sum;
 }

@@ -27,7 +27,7 @@ enum class Answer : std::uint8_t { staged, durable };
 
 struct TierRate {
   double per_s = 0;
-  Answer answer = Answer::durable;
+  double staged = 0;  // the share of them that is answered by staged state
 };
 
 struct Failures {

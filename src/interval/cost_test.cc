@@ -77,13 +77,13 @@ TEST(Cost, TwoIntervalsWhereMemoryAnswers) {
   cost.interference_s = 13;
   cost.stage_s = 0.1;
   Failures failures;
-  failures[Tier::process] = {10 / kDay, Answer::staged};
-  failures[Tier::node] = {1 / kDay, Answer::durable};
+  failures[Tier::process] = {10 / kDay, 1};
+  failures[Tier::node] = {1 / kDay, 0};
   const Plan plan = best_plan(cost, failures);
   EXPECT_NEAR(plan.stage_s, std::sqrt(2 * 0.1 * kDay / 10), 1e-9);
   EXPECT_NEAR(plan.persist_s, std::sqrt(2 * (15 - 0.1) * kDay), 1e-9);
   Failures without = failures;
-  without[Tier::process].answer = Answer::durable;
+  without[Tier::process].staged = 0;
   EXPECT_LT(waste_at(plan, cost, failures).total(),
             waste_at(best_plan(cost, without), cost, without).total() / 2);
 
@@ -113,7 +113,7 @@ Case any_case(std::mt19937_64& random) {
   for (const Tier tier : {Tier::process, Tier::node, Tier::zone}) {
     out.failures[tier].per_s = between(0.01, 30) / kDay;
   }
-  if (random() % 2 == 0) out.failures[Tier::process].answer = Answer::staged;
+  if (random() % 2 == 0) out.failures[Tier::process].staged = 1;
   out.bounds = {.min_s = between(0.1, 100), .max_s = between(200, 1e5), .stage_min_s = 0.05};
   return out;
 }

@@ -18,6 +18,12 @@ History& History::operator+=(const History& other) {
   return *this;
 }
 
+double Answered::total(Answer answer) const {
+  double sum = 0;
+  for (const double count : answer == Answer::staged ? staged : durable) sum += count;
+  return sum;
+}
+
 double Posterior::quantile_per_s(double p) const {
   return gamma_quantile(shape, p) / seconds;
 }
@@ -45,11 +51,14 @@ Posterior RateEstimate::all() const {
           prior_.seconds + family_.seconds + own_.seconds};
 }
 
-Failures RateEstimate::failures(bool replica) const {
+Failures RateEstimate::failures(bool replica, const Answered& seen) const {
   Failures out;
   for (const Tier tier : {Tier::process, Tier::node, Tier::zone}) {
     out[tier].per_s = of(tier).mean_per_s();
-    out[tier].answer = replica && tier == Tier::process ? Answer::staged : Answer::durable;
+    if (!replica) continue;
+    const auto i = static_cast<std::size_t>(tier);
+    const double staged = seen.staged[i] + (tier == Tier::process ? 1 : 0);
+    out[tier].staged = staged / (seen.staged[i] + seen.durable[i] + 1);
   }
   return out;
 }

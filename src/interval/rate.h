@@ -25,6 +25,16 @@ struct History {
   History& operator+=(const History& other);
 };
 
+// Failures by what the next attempt began from, as far as it got to begin.
+struct Answered {
+  std::array<double, kTiers> staged{}, durable{};
+
+  void add(Tier tier, Answer answer) {
+    (answer == Answer::staged ? staged : durable)[static_cast<std::size_t>(tier)] += 1;
+  }
+  [[nodiscard]] double total(Answer answer) const;
+};
+
 struct Prior {
   double shape = 1;                                   // failures
   double seconds = 86'400;                            // in which they were seen
@@ -61,8 +71,10 @@ class RateEstimate {
   [[nodiscard]] const History& own() const { return own_; }
   [[nodiscard]] Posterior of(Tier tier) const;
   [[nodiscard]] Posterior all() const;
-  // Means, for cost.h. With a replica, failures of a process are answered by staged state.
-  [[nodiscard]] Failures failures(bool replica) const;
+  // Means, for cost.h. With a replica, failures of a process are answered by staged state, those of
+  // more than that by durable state: one of each is taken to have been so, and what was `seen`
+  // corrects it.
+  [[nodiscard]] Failures failures(bool replica, const Answered& seen = {}) const;
 
  private:
   Prior prior_;

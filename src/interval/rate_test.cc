@@ -39,6 +39,18 @@ TEST(Rate, ProcessesBeginAgainFromAReplicaWhereThereIsOne) {
   const RateEstimate rate;
   EXPECT_EQ(rate.failures(false).per_s(Answer::staged), 0);
   EXPECT_DOUBLE_EQ(rate.failures(true).per_s(Answer::staged) * kDay, 0.6);
+  // Three machines of four were served by the others' memory, one process of two by the disk.
+  Answered seen;
+  for (int i = 0; i < 3; ++i) seen.add(Tier::node, Answer::staged);
+  seen.add(Tier::node, Answer::durable);
+  seen.add(Tier::process, Answer::staged);
+  seen.add(Tier::process, Answer::durable);
+  EXPECT_EQ(seen.total(Answer::staged), 4);
+  EXPECT_EQ(seen.total(Answer::durable), 2);
+  EXPECT_DOUBLE_EQ(rate.failures(true, seen)[Tier::node].staged, 3.0 / 5);
+  EXPECT_DOUBLE_EQ(rate.failures(true, seen)[Tier::process].staged, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(rate.failures(true, seen).per_s(), rate.failures(false).per_s());
+  EXPECT_EQ(rate.failures(false, seen).per_s(Answer::staged), 0) << "there is no such memory";
   EXPECT_DOUBLE_EQ(rate.failures(true).per_s() * kDay, rate.failures(false).per_s() * kDay);
 }
 

@@ -71,7 +71,8 @@ class Run {
     for (const OnItsWay& save : on_their_way_) {
       if (save.durable_s <= t_s_) durable_work_s_ = save.work_s;
     }
-    const bool staged = replica_ && tier == Tier::process;
+    const Answer usual = tier == Tier::process ? Answer::staged : Answer::durable;
+    const bool staged = replica_ && attempt_.answer.value_or(usual) == Answer::staged;
     out_.lost_s = work_s_ - (staged ? std::max(staged_work_s_, durable_work_s_) : durable_work_s_);
     out_.failures = 1;
   }

@@ -18,9 +18,10 @@ namespace headway::interval {
 struct RecordedAttempt {
   static constexpr std::size_t steps_max = 1 << 18;  // beyond, neighbours are told as one
 
-  std::vector<float> steps_s;   // one after the other, without what saves cost them
-  double wall_s = 0;            // from the loop's begin to its end or the failure
-  std::optional<Tier> failure;  // nullopt: it ended in good order, or runs
+  std::vector<float> steps_s;    // one after the other, without what saves cost them
+  double wall_s = 0;             // from the loop's begin to its end or the failure
+  std::optional<Tier> failure;   // nullopt: it ended in good order, or runs
+  std::optional<Answer> answer;  // of that failure; nullopt: nobody went on from it
 
   // Keeps within steps_max.
   void add_step(double seconds);
@@ -41,7 +42,8 @@ struct Replayed {
   [[nodiscard]] double waste() const { return wall_s > 0 ? (saving_s + lost_s) / wall_s : 0; }
 };
 
-// `replica`: failures of a process begin again from staged state.
+// `replica`: failures begin again from staged state where the record says so, and where it does not
+// say, those of a process do.
 [[nodiscard]] Replayed replay(const RecordedAttempt& attempt, const Plan& plan,
                               const SaveCost& cost, bool replica);
 [[nodiscard]] Replayed replay(const std::vector<RecordedAttempt>& attempts, const Plan& plan,

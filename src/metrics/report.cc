@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/saturate.h"
 #include "base/wide.h"
+#include "metrics/restored.h"
 
 namespace headway::metrics {
 namespace {
@@ -91,28 +92,6 @@ std::vector<Bucket> draw(const timeline::Ledger& ledger, std::int64_t t0, std::i
   return bar;
 }
 
-// Ranks of one attempt come back from different places when a machine was replaced: the farthest of
-// them is what it took. Words of a script's own are left as they are.
-std::string restored_tier(const std::vector<timeline::Position>& restores,
-                          const event::NameTable& names) {
-  constexpr std::string_view kNearestFirst[] = {"replica", "replica-copy", "peer", "disk", "store"};
-  const auto distance_of = [&](std::string_view tier) {
-    return std::ranges::find(kNearestFirst, tier) - std::begin(kNearestFirst);
-  };
-  const auto text_of = [&](const timeline::Position& p) {
-    return p.tier != 0 ? std::string(names.text(p.tier)) : std::string();
-  };
-  std::string farthest = text_of(restores.front());
-  for (const timeline::Position& p : restores) {
-    const std::string tier = text_of(p);
-    const bool known = distance_of(tier) < std::ssize(kNearestFirst);
-    if (known && p.step == restores.front().step && distance_of(tier) > distance_of(farthest)) {
-      farthest = tier;
-    }
-  }
-  return farthest;
-}
-
 AttemptRow attempt_row(const JobResult& job, std::size_t i, const event::NameTable& names) {
   const AttemptResult& a = job.attempts[i];
   AttemptRow row;
@@ -128,9 +107,8 @@ AttemptRow attempt_row(const JobResult& job, std::size_t i, const event::NameTab
   row.first_step = a.first_step;
   row.last_step = a.last_step;
   if (!a.facts.restores.empty()) {
-    const timeline::Position& p = a.facts.restores.front();
-    row.restored_step = p.step;
-    row.restored_tier = restored_tier(a.facts.restores, names);
+    row.restored_step = a.facts.restores.front().step;
+    row.restored_tier = restored_tier(a, names);
   }
   row.ranks = a.ranks_reporting;
   row.bar = draw(job.ledger, row.begin_ns, row.end_ns);
@@ -275,6 +253,7 @@ void count_saves(Report& r, const JobResult& job) {
   std::uint64_t intervals = 0;
   for (const AttemptResult& a : job.attempts) {
     r.saves += a.facts.saves;
+    r.failed_saves += a.facts.failed_saves.size();
     if (a.facts.saves > 1) {
       spanned_ns += a.facts.last_save_ns - a.facts.first_save_ns;
       intervals += a.facts.saves - 1;
@@ -282,6 +261,16 @@ void count_saves(Report& r, const JobResult& job) {
   }
   if (intervals > 0) {
     r.save_interval_s = static_cast<double>(spanned_ns) / 1e9 / static_cast<double>(intervals);
+  }
+}
+
+// Which state the attempts after the first one began from, as far as they got to begin.
+void count_restarts(Report& r) {
+  for (std::size_t i = 1; i < r.attempts.size(); ++i) {
+    const AttemptRow& row = r.attempts[i];
+    if (!row.restored_step && row.steps == 0) continue;
+    const std::string tier = row.restored_tier.empty() ? "unnamed" : row.restored_tier;
+    ++r.restarts[row.restored_step ? tier : "none"];
   }
 }
 
@@ -355,6 +344,7 @@ Report make_report(const JobResult& job, const event::JobStreams& streams,
           {std::string(event::phase_name(s.phase)), a.id, s.rank, s.held_up_ns});
     }
   }
+  count_restarts(r);
   if (!job.attempts.empty() && job.attempts.back().steps > 0) {
     r.last_step_end_ns = job.attempts.back().last_step_end_ns;
   }

@@ -88,7 +88,8 @@ struct Report {
   std::uint64_t failures = 0, user_errors = 0, preemptions = 0;
 
   std::int64_t unsaved_ns = 0;
-  std::uint64_t saves = 0;
+  std::uint64_t saves = 0, failed_saves = 0;
+  std::map<std::string, std::uint64_t> restarts;  // by the tier that answered; "none": nothing did
   std::optional<double> save_interval_s;
   std::uint64_t steps = 0, replayed_steps = 0;
   std::optional<std::int64_t> last_step_end_ns;  // of the newest attempt

@@ -169,5 +169,28 @@ TEST(Report, AnEmptyJobIsAllZero) {
   EXPECT_EQ(r.ett_pct, 0);
 }
 
+TEST(Report, CountsFailedSavesAndWhatRestartsBeganFrom) {
+  Story s;
+  const auto failed = [&](double t, std::int64_t step) {
+    s.put(t, event::EventType::checkpoint, HW_CHECKPOINT_FAILED, step, HW_NO_DATA);
+  };
+  for (const std::uint32_t rank : {0u, 1u}) {
+    s.as(1, rank).steps(0, 1, 1, 5).durable(5, 5).steps(5, 1, 6, 5);
+    s.put(10, event::EventType::checkpoint, HW_CHECKPOINT_STAGED, 10, HW_NO_DATA);
+    failed(11, 10);
+    s.steps(11, 1, 11, 2);
+    s.as(2, rank).restore_from(20, 10, rank == 0 ? "replica" : "peer").steps(20, 1, 11, 5);
+    s.as(3, rank).steps(30, 1, 1, 3);
+  }
+  const Report r = make_report(s.tell(), s.streams());
+  EXPECT_EQ(r.saves, 2u);
+  EXPECT_EQ(r.failed_saves, 1u) << "all ranks tell of the same one";
+  EXPECT_EQ(r.restarts, (std::map<std::string, std::uint64_t>{{"peer", 1}, {"none", 1}}));
+  const auto json = nlohmann::json::parse(to_json(r));
+  EXPECT_EQ(json["checkpoint"]["failed"], 1);
+  EXPECT_EQ(json["checkpoint"]["restarts"]["peer"], 1);
+  EXPECT_EQ(r.coverage.anomalies.unknown_events, 0u);
+}
+
 }  // namespace
 }  // namespace headway::metrics

@@ -283,6 +283,17 @@ TEST(Attempt, DeviceTimesThatNeverComeAreCounted) {
   EXPECT_EQ(job.attempts[0].facts.anomalies.device_times_missing, 200u);
 }
 
+// A thread that had to wait between its look at the clock and its place in the journal.
+TEST(Attempt, OnlyTheOrderOfOneThreadMeansAnything) {
+  Story s = started();
+  s.step(10, 11, 1).put(10.9, event::EventType::checkpoint, HW_CHECKPOINT_DURABLE, 1, 0, 1);
+  s.begin(11, HW_PHASE_EVAL).span(10.5, 10.6, HW_PHASE_JOIN, 2).end(12, HW_PHASE_EVAL);
+  s.span(12.5, 12.6, HW_PHASE_JOIN, 2).step(12.1, 13, 2).exit(14);
+  const JobResult job = s.tell();
+  EXPECT_EQ(job.attempts[0].facts.anomalies.total(), 0u);
+  EXPECT_EQ(job.ledger.total().sums.total(), sec(14));
+}
+
 TEST(Attempt, NonsenseIsCountedAndTheSumHolds) {
   Story s = started();
   s.end(10, HW_PHASE_EVAL).step(10, 11, 1).put(9, event::EventType::step_end, 0, 2);

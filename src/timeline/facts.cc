@@ -59,10 +59,18 @@ void take_mark(Facts& f, const Event& e, std::uint32_t rank) {
 // All ranks report the same save; what counts as one is a step not seen before in this state.
 void take_checkpoint(Facts& f, const Event& e) {
   const Position p{e.t_ns, e.a, e.b, 0};
-  // Of a save that is counted already; the disk was enough to go on from it. Or of one that is no
-  // state to go on from.
-  if (e.name == HW_CHECKPOINT_UPLOADED || e.name == HW_CHECKPOINT_FAILED) return;
+  // Of a save that is counted already; the disk was enough to go on from it.
+  if (e.name == HW_CHECKPOINT_UPLOADED) return;
+  if (e.name == HW_CHECKPOINT_FAILED) {
+    if (f.failed_saves.size() < Facts::facts_max) {
+      f.failed_saves.insert(e.a);
+    } else if (!f.failed_saves.contains(e.a)) {
+      ++f.anomalies.overflowed_facts;
+    }
+    return;
+  }
   const bool durable = e.name == HW_CHECKPOINT_DURABLE;
+  if (durable) f.failed_saves.erase(e.a);  // it was tried again
   if (!durable && e.name != HW_CHECKPOINT_STAGED) {
     ++f.anomalies.unknown_events;
     return;

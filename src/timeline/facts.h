@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace headway::timeline {
 
 // Bad input never fails an attribution: it is counted here and shown in `coverage`.
 struct Anomalies {
-  std::uint64_t out_of_order = 0;   // an event earlier than its predecessor by over 1 ms
+  std::uint64_t out_of_order = 0;   // earlier than its thread's one before by over 1 ms
   std::uint64_t clamped_times = 0;  // beyond what can be reckoned with
   std::uint64_t unmatched_ends = 0;
   std::uint64_t unclosed_spans = 0;  // ended by an outer end
@@ -66,6 +67,7 @@ struct Facts {
 
   // Checkpoints: totals, and the newest of each kind. A save is one step that reached a state.
   std::uint64_t saves = 0;
+  std::set<std::int64_t> failed_saves;  // steps whose save came to nothing, or not beyond memory
   std::optional<Position> last_durable;
   std::optional<Position> last_staged;
   std::int64_t first_save_ns = kNoTime;

@@ -30,6 +30,9 @@ TEST(Facts, AFailedSaveIsNoneAndNoAnomaly) {
   EXPECT_EQ(facts.saves, 2U);
   EXPECT_EQ(facts.last_durable->step, 7);
   EXPECT_EQ(facts.anomalies.total(), 0U);
+  EXPECT_EQ(facts.failed_saves, (std::set<std::int64_t>{5, 6}));
+  facts.take(checkpoint(5, 6, HW_CHECKPOINT_DURABLE), 0);
+  EXPECT_EQ(facts.failed_saves, std::set<std::int64_t>{5}) << "it was tried again";
   facts.take(checkpoint(5, 8, HW_CHECKPOINT_FAILED + 1), 0);
   EXPECT_EQ(facts.anomalies.unknown_events, 1U);
 }

@@ -13,7 +13,7 @@ using event::Event;
 using event::EventType;
 using event::PhaseId;
 
-// Threads of one process commit a few nanoseconds out of order; that is no anomaly.
+// Half a tick here, an anchor there: less than this is no anomaly.
 constexpr std::int64_t kOrderSlackNs = 1'000'000;
 
 bool is_stage(PhaseId phase) {
@@ -35,16 +35,21 @@ void RankMachine::bind(Facts* facts) {
   facts_ = facts;
 }
 
-std::int64_t RankMachine::in_order(std::int64_t t) {
+// A thread may be made to wait between its look at the clock and its place in the journal, so the
+// records of two threads need not lie in the order of their times. Those of one do.
+std::int64_t RankMachine::in_order(const Event& e) {
+  std::int64_t t = e.t_ns;
   if (t > kTimeMax || t < -kTimeMax) [[unlikely]] {
     ++facts_->anomalies.clamped_times;
     t = t > 0 ? kTimeMax : -kTimeMax;
   }
-  if (now_ns_ != kNoTime && t < now_ns_) [[unlikely]] {
-    if (now_ns_ - t > kOrderSlackNs) ++facts_->anomalies.out_of_order;
-    t = now_ns_;
+  if (e.lane == 0) {
+    if (main_.last_ns != kNoTime && main_.last_ns - t > kOrderSlackNs) [[unlikely]] {
+      ++facts_->anomalies.out_of_order;
+    }
+    main_.last_ns = std::max(main_.last_ns, t);
   }
-  return t;
+  return now_ns_ != kNoTime ? std::max(t, now_ns_) : t;
 }
 
 void RankMachine::advance(std::int64_t t) {
@@ -74,7 +79,7 @@ void RankMachine::take(const Event& e) {
     beyond_cut_ns_ = std::max(beyond_cut_ns_, std::min(e.t_ns, kTimeMax));
     return;
   }
-  const std::int64_t t = in_order(e.t_ns);
+  const std::int64_t t = in_order(e);
   switch (e.type) {
     case EventType::begin:
       begin_span(e, t);
@@ -120,7 +125,7 @@ RankMachine::Lane* RankMachine::lane(std::uint16_t id) {
     ++facts_->anomalies.too_deep;
     return nullptr;
   }
-  others_.push_back(Lane{.id = id, .too_deep = 0, .open = {}});
+  others_.push_back(Lane{.id = id, .open = {}});
   return &others_.back();
 }
 

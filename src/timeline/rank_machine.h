@@ -95,14 +95,15 @@ class RankMachine {
     std::uint64_t sequence;
   };
   struct Lane {
-    std::uint16_t id;
+    std::uint16_t id = 0;
+    std::int64_t last_ns = kNoTime;  // of the training lane only
     std::uint64_t too_deep = 0;
     std::vector<Open> open;
   };
 
   void take(const event::Event& e);
   void advance(std::int64_t t_ns);
-  std::int64_t in_order(std::int64_t t_ns);
+  std::int64_t in_order(const event::Event& e);
   Lane* lane(std::uint16_t id);
   void begin_span(const event::Event& e, std::int64_t t_ns);
   void end_span(const event::Event& e, std::int64_t t_ns);

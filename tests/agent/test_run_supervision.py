@@ -71,6 +71,13 @@ time.sleep(1000)
     assert exits[0].signal == exits[2].signal == signal.SIGTERM
 
 
+def test_the_last_line_counts_this_run_and_all(agent):
+    first = agent.python("raise SystemExit(3)", "--job", "j", "--max-restarts", "1").stderr
+    assert b"headway: job j: 2 attempts, 2 failures \xc2\xb7" in first, "there was no other run"
+    again = agent.python("pass", "--job", "j").stderr
+    assert b"headway: job j: 1 attempt, 0 failures in this run; 3 attempts in all" in again
+
+
 def test_a_rank_that_will_not_end_is_killed_after_the_grace(agent):
     text = """
 import os, signal, sys, time

@@ -58,6 +58,8 @@ def test_a_running_job_and_one_whose_agent_was_killed(hooked, until):
     assert "it is running" in hooked.headway("why", "j").stdout
     process.kill()
     process.communicate(timeout=60)
+    first = hooked.headway("why", "j").stdout.splitlines()[0]
+    assert first == "job j: its agent or its machine was killed, and the ranks with it"
     answer = why(hooked)
     assert answer["category"] == "unended"
     assert answer["rank"] is None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -135,7 +136,8 @@ def test_says_what_is_wrong(tmp_path: Path) -> None:
         ((*EXAMPLE, "--stage", "1s", "--process-share", "2"), ("--process-share 2", "0 to 1")),
         ((*EXAMPLE, "--process-share", "0.5"), ("--process-share", "--stage")),
         ((*EXAMPLE, "--loop-time", "0"), ("--loop-time 0",)),
-        ((*EXAMPLE, "--plot", str(tmp_path / "no/where.svg")), ("where.svg",)),
+        ((*EXAMPLE, "--plot", f"{tmp_path}/no/where.svg"), ("/no/where.svg", "no folder", "mkdir")),
+        ((*EXAMPLE, "--plot", f"{tmp_path}/out.png"), ("out.png", "is an SVG", "out.svg")),
         (("",), ("empty",)),
         (("nowhere.jsonl",), ("no such file",)),
         ((), ("no job under", "--blocking 15s")),
@@ -166,7 +168,7 @@ def test_the_curve_as_a_picture(tmp_path: Path) -> None:
     path = tmp_path / "curve.svg"
     assert interval(*EXAMPLE, "--plot", str(path)).returncode == 0
     words = texts(path)
-    assert "best: 15m 30s" in words and "3.227% wasted" in words
+    assert "best: 15m 30s, 3.227% wasted" in words
     assert {"2 min", "10 min", "1 h", "saving", "lost work"} <= set(words)
     text = path.read_text()
     assert "prefers-color-scheme:dark" in text
@@ -241,6 +243,42 @@ def test_a_week_as_text_and_picture(week: tuple[Week, str], tmp_path: Path) -> N
         assert words in text, words
     assert "How often to save: week" in texts(path)
     assert "replayed with its own failures" in texts(path)
+
+
+def report(text: str) -> str:
+    done = subprocess.run(
+        [HEADWAY, "report", "-", "--width", "400"],
+        input=text,
+        env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@pytest.mark.parametrize("days", [2, 9])
+def test_the_report_says_the_same(days: int) -> None:
+    lines = Week(seed=5, every_s=5000, days=days).tell()
+    text = interval("-", text=lines).stdout
+    (said,) = re.findall(r"Save every [\d.]+ s \((.+?)\)", text)
+    assert report(lines).count(f"by what this job shows one every {said} costs least") == 1
+
+
+def test_a_short_record_has_no_number(tmp_path: Path) -> None:
+    lines = Week(seed=1, every_s=300, per_day=200, days=0.015).tell()
+    said = r"The record is \d+ min long, with \d saves? and (no|\d) failures?: too short to say"
+    plot = tmp_path / "no.svg"
+    text = " ".join(interval("-", "--plot", str(plot), text=lines).stdout.split())
+    assert re.search(said, text), text
+    assert "Save every" not in text and "Saves seen" in text
+    assert not plot.exists()
+    assert re.search(said, report(lines)) and "costs least" not in report(lines)
+    answer = found("-", text=lines)
+    assert answer["interval_s"] is None and "table" not in answer and answer["job"]["steps"] > 0
+    assert re.match(said, answer["too_short"])
+    assert found("-", *EXAMPLE, text=lines)["interval_s"] == pytest.approx(929.5, abs=0.05)
 
 
 def test_only_the_last_week_counts() -> None:

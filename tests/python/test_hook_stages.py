@@ -62,6 +62,43 @@ ORDER = [
 ]
 
 
+RESTORES = """
+    import time
+    import torch
+    import headway as hw
+    from headway import _recorder as rec
+
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    time.sleep(0.01)
+    rec.core.begin(rec.RESTORE)  # as hw.checkpointer does
+    time.sleep(0.02)
+    rec.core.end(rec.RESTORE)
+    rec.core.restore(3, None, rec.core.name_id("disk"))
+    loader = torch.utils.data.DataLoader(torch.randn(32, 4), batch_size=8)
+    time.sleep(0.01)
+    with hw.phase("mine"):
+        time.sleep(0.05)
+    time.sleep(0.01)
+    for x in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+
+def test_spans_of_the_scripts_own_lie_between_the_stages(launch: Launcher) -> None:
+    journal = launch.train(RESTORES).journal
+    journal.check_nesting()
+    restored, mine = journal.spans("restore")[0], journal.spans("mine")[0]
+    made = [span for span in journal.spans("train_module_creation") if span[0] < restored[0]]
+    assert made and all(end <= restored[0] for _, end in journal.spans("init_plugins"))
+    assert all(end <= restored[0] for _, end in made), "what is made before it has ended before it"
+    (pre_train,) = journal.spans("pre_train")
+    assert pre_train[0] >= mine[1], "what is left begins where the last span ended"
+    assert pre_train[1] - pre_train[0] < mine[1] - mine[0], "and holds nothing of it"
+
+
 def test_an_unmodified_script_shows_every_stage_in_order(launch: Launcher) -> None:
     result = launch.train(UNMODIFIED)
     journal = result.journal

@@ -16,7 +16,8 @@ from headway import _recorder as rec
 from headway._auto.session import session
 from headway._recorder import core
 
-REASON_CHARS_MAX = 200
+REASON_CHARS_MAX = 200  # in the journal
+MESSAGE_CHARS_MAX = 4096  # in the error file, which the agent and `headway why` judge by
 STACK_CHARS_MAX = 64 * 1024
 INTERRUPTED_EXIT_CODE = 130
 # Errors of devices, links and disks reach Python as RuntimeError, or inside another one's text.
@@ -60,7 +61,8 @@ def _record(kind: type[BaseException], error: BaseException) -> None:
     exit_code = INTERRUPTED_EXIT_CODE if issubclass(kind, KeyboardInterrupt) else 1
     text = _describe(kind, error)
     origin = _origin(kind, text)
-    core.mark_end(rec.MARKS["failure"], exit_code, 0, origin, _rank(), core.name_id(text))
+    reason = core.name_id(_shortened(text))
+    core.mark_end(rec.MARKS["failure"], exit_code, 0, origin, _rank(), reason)
     _write_error_file(error, text)
 
 
@@ -102,7 +104,16 @@ def _describe(kind: type[BaseException], error: BaseException) -> str:
         lines = [lines[0], lines[-1]]
     line = " ".join(" ".join(lines).split())
     words = f"{kind.__name__}: {line}" if line else kind.__name__
-    return words[:REASON_CHARS_MAX].encode("utf-8", "replace").decode()
+    return words[:MESSAGE_CHARS_MAX].encode("utf-8", "replace").decode()
+
+
+def _shortened(text: str) -> str:
+    """Without its middle where it is long: a message ends with what to do."""
+    if len(text) <= REASON_CHARS_MAX:
+        return text
+    gap = " … "
+    head = (REASON_CHARS_MAX - len(gap)) * 2 // 5
+    return text[:head] + gap + text[head + len(gap) - REASON_CHARS_MAX :]
 
 
 def _rank() -> int:

@@ -2,7 +2,8 @@
 
 Some records are held back: the end of a start-up stage (so that a thousand constructions in a row
 are one span) and what an autograd thread did while it blocked the training thread. `flush` writes
-them, with their own time, before the next record of lane 0.
+them, with their own time, before the next record of lane 0: the parts of the hook call it, and the
+recorder does (python/src/held.h) before it takes what the script or a checkpointer records.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Session:
         now_ns = time.monotonic_ns()
         after_1_s = core.ticks_from_monotonic_ns(now_ns + 1_000_000_000)
         self.ticks_per_ms = max(1, (after_1_s - core.ticks_from_monotonic_ns(now_ns)) // 1000)
+        core.on_held(self.flush)
         self.on = True
         os.register_at_fork(after_in_child=self._forked)
 

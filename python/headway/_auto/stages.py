@@ -44,6 +44,7 @@ class Stages:
         self.open = self.imports_open = True
         self.imports_begin = session.last_tick = ticks
         core.begin_at(rec.IMPORTS, ticks)
+        core.starting(True)
         session.run.before_first_batch = self.first_batch_asked
 
     def end_imports(self) -> None:
@@ -113,8 +114,9 @@ class Stages:
         self.end_imports()
         session.flush()
         now = core.now()
-        if now - session.last_tick > session.ticks_per_ms:
-            core.begin_at(rec.PRE_TRAIN, session.last_tick)
+        since = max(session.last_tick, core.span_ended())  # restore() is no stage of the hook
+        if now - since > session.ticks_per_ms:
+            core.begin_at(rec.PRE_TRAIN, since)
             core.end_at(rec.PRE_TRAIN, now)
 
     def over(self) -> None:
@@ -125,6 +127,7 @@ class Stages:
         session.flush()
         self._tell_late_imports()
         self.open = False
+        core.starting(False)
         for action in self.on_over:
             action()
         self.on_over.clear()
