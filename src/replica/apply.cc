@@ -177,10 +177,16 @@ bool come_next(const SlotFacts& base, bool applying, const SlotFacts& rows) {
   return base.sequence == rows.since || (applying && base.sequence == rows.sequence);
 }
 
+bool are_in(const SlotFacts& base, bool applying, const SlotFacts& rows) {
+  return rows.since != 0 && base.since == 0 && !applying && base.sequence == rows.sequence &&
+         base.attempt == rows.attempt && base.step == rows.step;
+}
+
 Status apply(Slot& base, const Slot& rows) {
   const auto facts = rows.facts();
   const bool again = base.state() == SlotState::applying;
   const auto before = again ? base.facts_before() : base.facts();
+  if (facts && before && are_in(*before, again, *facts)) return {};
   if (!facts || !before || !come_next(*before, again, *facts)) {
     return Status::corrupt(rows.path() + ": not the rows that come next for " + base.path());
   }

@@ -9,12 +9,14 @@
 namespace headway::replica {
 
 // `base` is sealed, or was being applied to by a holder that died, at `rows.since` or, with the
-// same rows, at their own sequence. After an error it is as it was: everything is looked at before
+// same rows, at their own sequence; where they are in it already nothing is done. After an error it is as it was: everything is looked at before
 // anything is changed. The slot with the rows stays as it is.
 base::Status apply(Slot& base, const Slot& rows);
 
 // Whether these rows are the next ones for an image with those facts; `applying`: that a holder has
 // begun to put them into, or others.
 [[nodiscard]] bool come_next(const SlotFacts& base, bool applying, const SlotFacts& rows);
+// They are in it already: a holder died before it had cleared their slot.
+[[nodiscard]] bool are_in(const SlotFacts& base, bool applying, const SlotFacts& rows);
 
 }  // namespace headway::replica

@@ -37,7 +37,10 @@ std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t rank
   for (auto& [key, choice] : choices) {
     for (const auto& [rank, slots] : held) {
       for (const Held& one : slots) {
-        if (one.pinned && Key{one.facts.attempt, one.facts.step} == key) return std::move(choice);
+        const bool is_image = one.facts.since == 0;
+        if (is_image && one.pinned && Key{one.facts.attempt, one.facts.step} == key) {
+          return std::move(choice);
+        }
       }
     }
   }
@@ -58,7 +61,8 @@ std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
     for (const Held& rows : slots) {
       const auto image = std::find_if(slots.begin(), slots.end(), [&](const Held& other) {
         return (!other.pinned || also_of_pinned) &&
-               come_next(other.facts, other.applying, rows.facts);
+               (come_next(other.facts, other.applying, rows.facts) ||
+                are_in(other.facts, other.applying, rows.facts));
       });
       if (image == slots.end()) continue;
       const Key key{rows.facts.attempt, rows.facts.step};
@@ -69,6 +73,7 @@ std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
       choice.images[rank] = image->slot;
       choice.facts[rank] = rows.facts;
       choice.pinned = choice.pinned || rows.pinned;
+      choice.waiting = choice.waiting || !are_in(image->facts, image->applying, rows.facts);
     }
   }
   std::erase_if(choices, [&](const auto& entry) { return entry.second.images.size() != ranks; });
@@ -89,6 +94,21 @@ std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64
     }
   }
   return lost;
+}
+
+std::vector<std::shared_ptr<Slot>> rows_in(const HeldByRank& held, const Choice& written) {
+  std::vector<std::shared_ptr<Slot>> found;
+  for (const auto& [rank, slots] : held) {
+    const auto image = written.slots.find(rank);
+    if (image == written.slots.end()) continue;
+    const auto same = std::find_if(slots.begin(), slots.end(),
+                                   [&](const Held& one) { return one.slot == image->second; });
+    if (same == slots.end()) continue;
+    for (const Held& one : slots) {
+      if (are_in(same->facts, same->applying, one.facts)) found.push_back(one.slot);
+    }
+  }
+  return found;
 }
 
 std::vector<std::shared_ptr<Slot>> superseded(const HeldByRank& held, const Choice& written) {

@@ -33,19 +33,21 @@ struct Choice {
   return std::pair(a.attempt, a.step) < std::pair(b.attempt, b.step);
 }
 
-// The oldest that all of `ranks` ranks have, and that is pinned: by all, or by those that a holder
-// had not come to when it died.
+// The oldest image that all of `ranks` ranks have, and that is pinned: by all, or by those that a
+// holder had not come to when it died. Rows are next_rows()' business.
 [[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks);
 // Those that they all have, pinned or not, the newest first.
 [[nodiscard]] std::vector<Choice> whole_steps(const HeldByRank& held, std::uint32_t ranks);
 
 // The oldest rows that all have, and whose images are there; pinned images have to wait, unless the
-// question is only whether there are such rows.
+// question is only whether there are such rows. A holder that died may have put those of some ranks
+// or of all into their images.
 struct RowsChoice {
   Choice rows;
   SlotByRank images;
   std::map<std::uint32_t, SlotFacts> facts;  // of the rows, by rank
   bool pinned = false;                       // they are to get to the disk
+  bool waiting = false;                      // some are not in their images yet
 };
 [[nodiscard]] std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
                                                   bool also_of_pinned = false);
@@ -54,6 +56,9 @@ struct RowsChoice {
 [[nodiscard]] std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held,
                                                            std::uint64_t newest);
 
+// Rows that are in the images that have been written.
+[[nodiscard]] std::vector<std::shared_ptr<Slot>> rows_in(const HeldByRank& held,
+                                                         const Choice& written);
 // Pinned ones of a step that was saved again, when the later one has been written.
 [[nodiscard]] std::vector<std::shared_ptr<Slot>> superseded(const HeldByRank& held,
                                                             const Choice& written);

@@ -41,6 +41,39 @@ TEST(Choose, WhatAHolderHadHalfLetGoIsWrittenAgain) {
   EXPECT_FALSE(next_to_persist(none, 2));
 }
 
+Held rows(std::uint64_t step, std::uint64_t since, bool pinned, std::uintptr_t number) {
+  Held one = held(1, step, pinned, number);
+  one.facts.sequence = step;
+  one.facts.since = since;
+  return one;
+}
+
+// A holder died when the rows of one rank, or of both, were in their images and their slots were
+// not cleared yet.
+TEST(Choose, RowsThatAreInTheirImageAlreadyAreDoneWithTheOthers) {
+  const HeldByRank half = {{0, {rows(5, 0, false, 1), rows(5, 4, true, 2)}},
+                           {1, {rows(4, 0, false, 3), rows(5, 4, true, 4)}}};
+  EXPECT_FALSE(next_to_persist(half, 2));
+  auto next = next_rows(half, 2);
+  ASSERT_TRUE(next && next->waiting && next->pinned) << "else rank 1 would stay at step 4";
+  EXPECT_EQ(next->images.at(0), slot(1));
+  EXPECT_EQ(next->images.at(1), slot(3));
+  for (const bool pinned : {false, true}) {
+    const HeldByRank both = {{0, {rows(5, 0, pinned, 1), rows(5, 4, true, 2)}},
+                             {1, {rows(5, 0, pinned, 3), rows(5, 4, true, 4)}}};
+    const auto whole = next_to_persist(both, 2);
+    EXPECT_EQ(whole.has_value(), pinned) << "rows alone do not make it write the image for ever";
+    next = next_rows(both, 2);
+    EXPECT_EQ(next.has_value(), !pinned);
+    if (next) {
+      EXPECT_TRUE(next->pinned && !next->waiting);
+    }
+    if (whole) {
+      EXPECT_EQ(rows_in(both, *whole), (std::vector{slot(2), slot(4)}));
+    }
+  }
+}
+
 TEST(Choose, ALaterAttemptIsNewerWhateverItsStep) {
   const HeldByRank one = {{0, {held(1, 30, false), held(2, 12, false)}}};
   EXPECT_EQ(whole_steps(one, 1).front().step, 12U);

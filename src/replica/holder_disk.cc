@@ -126,6 +126,7 @@ void Holder::finished(const Choice& choice, const Result<std::string>& name, std
   }
   drop_broken();
   for (const auto& slot : superseded(held(), choice)) slot->unpin();
+  for (const auto& slot : rows_in(held(), choice)) slot->clear();
   for (const auto& [number, slot] : choice.slots) {
     Rank& rank = *ranks_[number];
     if (slot->is_intact()) slot->unpin();

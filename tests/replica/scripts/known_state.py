@@ -5,25 +5,15 @@ mixture, anything older than what was said to be safe, is found by the test that
 """
 
 import os
-import time
 
 import torch
 import torch.distributed as dist
+from diary import END, write
 
 import headway as hw
 
 ROWS = 150_000
 RANKS = int(os.environ.get("WORLD_SIZE", "1"))
-RANK = int(os.environ.get("RANK", "0"))
-DIARY = f"{os.environ['FOLDER']}.diary-{RANK}"
-END = f"{os.environ['FOLDER']}.end"
-
-
-def write(line: str) -> None:
-    """One write: a line is there or not, whenever the process is killed."""
-    fd = os.open(DIARY, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.write(fd, f"{time.monotonic_ns()} {os.getpid()} {line}\n".encode())
-    os.close(fd)
 
 
 def set_to(model: torch.nn.Module, step: int) -> None:

@@ -1,0 +1,66 @@
+"""As known_state.py, with an embedding table whose rows are saved by themselves: how often a row
+was looked up until a step is known, and so is the table."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from diary import END, write
+
+import headway as hw
+
+ROWS = 30_000
+RANKS = int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def ids_of(step: int) -> torch.Tensor:
+    return torch.randint(ROWS, (300,), generator=torch.Generator().manual_seed(step))
+
+
+def table_at(step: int) -> torch.Tensor:
+    counts = torch.zeros(ROWS)
+    for earlier in range(1, step + 1):
+        ids = ids_of(earlier)
+        counts.index_add_(0, ids, torch.ones(len(ids)))
+    return counts[:, None].expand(ROWS, 16)
+
+
+def main() -> None:
+    if RANKS > 1:
+        dist.init_process_group("gloo")
+    model = torch.nn.Embedding(ROWS, 16, sparse=True)
+    torch.nn.init.zeros_(model.weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    values = {"step": 0}
+    keeper = hw.checkpointer(
+        os.environ["FOLDER"],
+        model=model,
+        optimizer=optimizer,
+        values=values,
+        every_steps=int(os.environ.get("EVERY", "3")),
+        stage_steps=1,
+        staging="rows",
+    )
+    start = keeper.restore() or 0
+    if values["step"] != start or not torch.equal(model.weight.detach(), table_at(start)):
+        raise SystemExit(f"MIXTURE: not the table of step {start}, values of {values}")
+    write(f"restored {start} {keeper.restored_from}")
+    durable = 0
+    for step in hw.steps(range(start + 1, 1_000_000), start=start):
+        if os.path.exists(END):
+            break
+        optimizer.zero_grad()
+        (-model(ids_of(step)).sum()).backward()
+        optimizer.step()
+        values["step"] = step
+        if RANKS > 1:
+            dist.barrier()
+        if keeper.maybe_save(step):
+            write(f"staged {step}")
+        if keeper.last_durable and keeper.last_durable != durable:
+            durable = keeper.last_durable
+            write(f"durable {durable}")
+    os._exit(0)
+
+
+main()
