@@ -13,6 +13,7 @@
 #include "base/file_system.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
+#include "checkpoint/look.h"
 #include "replica_module.h"
 
 namespace headway::python {
@@ -26,7 +27,8 @@ using Damaged = std::pair<std::string, bool>;  // what is wrong; is nothing that
 constexpr std::size_t kDamagedMax = 16;
 
 // The newest ones whose manifests are good and whose files are there in full; and among them those
-// that are not good. A folder without a manifest never was one and is not worth a word.
+// that are not good. A folder without a manifest never was one and is not worth a word, but where
+// LATEST names it: whoever removes one mends that first.
 std::pair<std::vector<Listed>, std::vector<Damaged>> list_checkpoints(const std::string& path,
                                                                       std::size_t max) {
   const checkpoint::CheckpointFolder folder(base::real_file_system(), path);
@@ -34,12 +36,17 @@ std::pair<std::vector<Listed>, std::vector<Damaged>> list_checkpoints(const std:
   raise_if_bad(names.status());
   std::vector<Listed> listed;
   std::vector<Damaged> damaged;
+  std::vector<std::string> passed;
+  const auto latest =
+      checkpoint::find_checkpoint(base::real_file_system(), path + "/LATEST", passed);
   for (const checkpoint::CheckpointName& name : *names) {
     if (listed.size() == max) break;
     auto manifest = folder.read_sized(name);
     if (manifest.ok()) {
       listed.emplace_back(name.text(), name.step, manifest->time_ns);
-    } else if (damaged.size() < kDamagedMax && manifest.status().code() != base::Code::not_found) {
+    } else if (damaged.size() < kDamagedMax &&
+               (manifest.status().code() != base::Code::not_found ||
+                (latest.ok() && latest.value() == folder.path_of(name)))) {
       damaged.emplace_back(manifest.status().message(), listed.empty());
     }
   }

@@ -170,6 +170,7 @@ class RealFileSystem final : public FileSystem {
     if (folder == nullptr && errno == ENOENT) {
       return Status::not_found(path + ": there is no such folder");
     }
+    if (folder == nullptr && errno == ENOTDIR) return Status::io(path + ": a file, not a folder");
     if (folder == nullptr) return errno_status(path, "open", errno);
     std::vector<FolderEntry> entries;
     errno = 0;

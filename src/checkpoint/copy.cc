@@ -33,7 +33,7 @@ bool is_same(const Manifest& a, const Manifest& b) {
 
 // Whoever asks for a copy wants one that is good, not one that was.
 Result<std::optional<CheckpointName>> find_good_copy(FileSystem& files, const std::string& folder,
-                                                     const Manifest& manifest,
+                                                     const Manifest& manifest, bool newest,
                                                      const Progress& progress) {
   auto looks = look_at_all(files, folder);
   if (!looks.ok()) {
@@ -41,6 +41,7 @@ Result<std::optional<CheckpointName>> find_good_copy(FileSystem& files, const st
     return std::optional<CheckpointName>();
   }
   for (const Look& look : *looks) {
+    if (newest && look.name.text() != looks->front().name.text()) break;
     if (!look.state.ok() || !is_same(look.manifest, manifest)) continue;
     auto report = verify_checkpoint(files, look.path, progress);
     if (!report.ok()) return report.status();
@@ -67,7 +68,7 @@ Status copy_file(FileSystem& files, const std::string& from, const ManifestFile&
 }
 
 Result<Copied> copy_checkpoint(FileSystem& files, const std::string& from, FileSystem& to_files,
-                               const std::string& folder, const Progress& progress) {
+                               const std::string& folder, bool newest, const Progress& progress) {
   auto manifest = read_manifest(files, from);
   if (!manifest.ok()) return manifest.status();
   if (Status status = check_files(files, from, *manifest); !status.ok()) return status;
@@ -76,13 +77,13 @@ Result<Copied> copy_checkpoint(FileSystem& files, const std::string& from, FileS
   if (!manifest->base.empty()) {
     auto path = base_path(from, *manifest);
     if (!path.ok()) return path.status();
-    auto base = copy_checkpoint(files, *path, to_files, folder, progress);
+    auto base = copy_checkpoint(files, *path, to_files, folder, false, progress);
     if (!base.ok()) return base.status();
     copied = *base;
     manifest->base = base->name.text();
   }
   copied.bytes += total_bytes(*manifest);
-  auto there = find_good_copy(to_files, folder, *manifest, progress);
+  auto there = find_good_copy(to_files, folder, *manifest, newest, progress);
   if (!there.ok()) return there.status();
   if (*there) {
     copied.name = **there;

@@ -17,10 +17,11 @@ struct Copied {
   bool was_there = false;   // the same one, and it was verified: nothing was written
 };
 // `from`: a checkpoint; with a delta go its bases, first. `folder`: made if it is not there; the
-// caller holds its lock.
+// caller holds its lock. `newest`: also where it is there already it is copied again, unless
+// nothing came after it.
 base::Result<Copied> copy_checkpoint(base::FileSystem& files, const std::string& from,
                                      base::FileSystem& to_files, const std::string& folder,
-                                     const Progress& progress = {});
+                                     bool newest = false, const Progress& progress = {});
 
 // One file of a checkpoint, verified, into a draft.
 base::Status copy_file(base::FileSystem& files, const std::string& from, const ManifestFile& entry,

@@ -85,14 +85,15 @@ constexpr Row kRows[] = {
      "Evaluate less often or on a sample, or run evaluation from saved checkpoints in a job of its "
      "own."},
     {Bucket::wasted_checkpoint_blocked,
-     "Training stands still while state is saved. torch.distributed.checkpoint.async_save blocks "
-     "only for the copy."},
+     "Training stands still while state is saved. hw.checkpointer blocks only for a copy in "
+     "memory, "
+     "with staging=\"rows\" only for the rows that changed (docs/saving.md)."},
     {Bucket::wasted_other,
      "Time in the loop that belongs to no step. Put hw.phase(\"NAME\") around what runs between "
      "steps to see it by name."},
     {Bucket::shutdown_final_save,
-     "The last save. Skip it when the last periodic one holds the same step, and let async_save "
-     "work while the rest shuts down."},
+     "The last save. Skip it when the last periodic one holds the same step, or save by "
+     "hw.checkpointer, whose holder writes while the rest shuts down."},
     {Bucket::shutdown_publish,
      "Publishing needs no accelerators. Save, end the job, and publish from the checkpoint "
      "elsewhere."},

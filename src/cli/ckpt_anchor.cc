@@ -32,6 +32,7 @@ int execute(const Options& options) {
   if (!lock.ok()) return fail_cleanly(lock.status());
   auto manifest = checkpoint::read_manifest(files, *path);
   if (!manifest.ok()) return fail_cleanly(manifest.status());
+  const bool was_anchor = checkpoint::is_anchor(files, *path);
   const Status status = options.remove ? checkpoint::remove_anchor(files, *path)
                                        : checkpoint::set_anchor(files, *path, options.note);
   if (!status.ok()) return fail_cleanly(status);
@@ -39,7 +40,9 @@ int execute(const Options& options) {
   Page page(style);
   page.add_whole(Line()
                      .add(clean(*path, style), Ink::strong)
-                     .add(options.remove ? ": no anchor any more" : ": kept forever"));
+                     .add(!options.remove ? ": kept forever"
+                          : was_anchor    ? ": no anchor any more"
+                                       : ": it has no anchor; `headway ckpt ls` shows which have"));
   return print_out(page.text());
 }
 

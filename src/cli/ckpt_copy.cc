@@ -22,6 +22,7 @@ using base::Status;
 struct Options {
   std::string from, to;
   bool anchor = false;
+  bool newest = false;
   bool json = false;
   // The trainer's that we work for: the holder of its job has the folder's lock, and we end with
   // it.
@@ -29,12 +30,13 @@ struct Options {
 };
 
 // Whatever the two ends are: where the copy is.
-Result<RemoteCopy> copy_local(const std::string& from, const std::string& folder) {
+Result<RemoteCopy> copy_local(const std::string& from, const std::string& folder, bool newest) {
   base::FileSystem& files = base::real_file_system();
   auto bytes = checkpoint::bytes_to_read(files, from);
   if (!bytes.ok()) return bytes.status();
   ProgressBar progress("copy " + checkpoint::last_name_of(from), *bytes);
-  auto copied = checkpoint::copy_checkpoint(files, from, files, folder, progress.callback());
+  auto copied =
+      checkpoint::copy_checkpoint(files, from, files, folder, newest, progress.callback());
   if (!copied.ok()) return copied.status();
   return RemoteCopy{folder + "/" + copied->name.text(), copied->bytes, copied->was_there};
 }
@@ -49,7 +51,8 @@ Result<RemoteCopy> copy_into_folder(const Options& options, const std::string& f
   auto lock = checkpoint::FolderLock::take(folder, "headway ckpt copy",
                                            options.for_trainer ? ".lock-fetch" : ".lock");
   if (!lock.ok()) return lock.status();
-  auto copied = is_remote(from) ? copy_down(from, folder) : copy_local(from, folder);
+  auto copied =
+      is_remote(from) ? copy_down(from, folder) : copy_local(from, folder, options.newest);
   if (!copied.ok() || !options.anchor) return copied;
   // Under the same lock: no prune comes between.
   Status status = checkpoint::set_anchor(files, copied->path, "");
@@ -63,6 +66,9 @@ Result<RemoteCopy> copy(const Options& options, std::string& from) {
   }
   if (is_remote(options.to) && options.anchor) {
     return Status::invalid("ckpt copy: --anchor is for folders; nothing prunes an object store");
+  }
+  if (options.newest && (is_remote(options.from) || is_remote(options.to))) {
+    return Status::invalid("ckpt copy: --newest is for a copy from folder to folder");
   }
   if (!is_remote(options.to)) {
     if (Status status = check_local(options.to); !status.ok()) return status;
@@ -115,13 +121,16 @@ void add_ckpt_copy(CLI::App& ckpt, int& exit_code) {
       ->required()
       ->type_name("DST");
   verb->add_flag("--anchor", options->anchor, "Keep the copy forever");
+  verb->add_flag("--newest", options->newest,
+                 "Also if it is there already: as the newest, which a job goes on from");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->add_flag("--for-trainer", options->for_trainer)->group("");
   verb->footer(
       "It is there whole or not at all; a second copy of the same one writes nothing.\n"
       "Example:\n"
       "  headway ckpt copy /scratch/ckpt /archive/ckpt --anchor\n"
-      "  headway ckpt copy /scratch/ckpt s3://models/ctr-v2");
+      "  headway ckpt copy /scratch/ckpt s3://models/ctr-v2\n"
+      "  headway ckpt copy /data/ckpt/step-00000500-000003 /data/ckpt --newest   # go back to it");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });
 }
 

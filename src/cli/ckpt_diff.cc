@@ -231,7 +231,8 @@ void add_ckpt_diff(CLI::App& ckpt, int& exit_code) {
       ->type_name("PREFIX");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
-      "However many ranks saved them. Exit code 1 where tensors differ.\n"
+      "However many ranks saved them. Exit code 1 where anything but step, time and the like "
+      "differs.\n"
       "Example:\n"
       "  headway ckpt diff /data/ckpt/step-00000100-000001 /data/ckpt/LATEST --only model.");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });

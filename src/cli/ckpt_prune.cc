@@ -51,7 +51,7 @@ Result<RetentionPolicy> policy_of(const Options& options) {
   return policy;
 }
 
-std::string why(Fate fate, const Look& look, const Options& options) {
+std::string why(Fate fate, const Look& look, const Options& options, std::uint64_t newest_step) {
   switch (fate) {
     case Fate::newest:
       return "the newest good one";
@@ -70,7 +70,9 @@ std::string why(Fate fate, const Look& look, const Options& options) {
       return std::string(state_word(look)) +
              (state_word(look) == "damaged" ? "; --damaged removes it" : "");
     case Fate::goes:
-      return "";
+      return look.name.step > newest_step
+                 ? fmt::format("though of a later step: step {} came in after it", newest_step)
+                 : "";
     case Fate::goes_broken:
       return std::string(state_word(look));
   }
@@ -83,7 +85,9 @@ std::string to_text(const PrunePlan& plan, const Options& options, const std::st
   const std::int64_t now_ns = base::real_ns();
   int names = 0;
   std::size_t gone = 0;
+  std::uint64_t newest_step = 0;
   for (std::size_t i = 0; i < plan.looks.size(); ++i) {
+    if (plan.fates[i] == Fate::newest) newest_step = plan.looks[i].name.step;
     names = std::max(names, columns_of(plan.looks[i].name.text()));
     gone += checkpoint::is_removed(plan.fates[i]) ? 1 : 0;
   }
@@ -96,7 +100,7 @@ std::string to_text(const PrunePlan& plan, const Options& options, const std::st
     line.right(human_bytes(look.bytes), names + 24).to(names + 26);
     line.add(goes ? (options.dry_run ? "would go" : "removed") : "kept",
              goes ? Ink::wasted : Ink::effective);
-    const std::string reason = why(plan.fates[i], look, options);
+    const std::string reason = why(plan.fates[i], look, options, newest_step);
     if (!reason.empty()) line.to(names + 36).add(reason, Ink::dim);
     page.add_whole(line);  // why it stays must not be cut off
   }

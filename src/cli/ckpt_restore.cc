@@ -76,9 +76,10 @@ int execute(const Options& options) {
   Page page(style);
   page.add_whole(Line()
                      .add(clean(done->path, style), Ink::strong)
-                     .add(fmt::format(" {} {} tensor{} {} {} in {} files", page.dot(),
+                     .add(fmt::format(" {} {} tensor{} {} {} in {} file{}", page.dot(),
                                       human_count(what.tensors), what.tensors == 1 ? "" : "s",
-                                      page.dot(), human_bytes(what.bytes), what.files.size())));
+                                      page.dot(), human_bytes(what.bytes), what.files.size(),
+                                      what.files.size() == 1 ? "" : "s")));
   if (!what.left_out.empty()) {
     page.add_whole(Line().add(
         fmt::format("  left out, as they hold no tensors: {}", fmt::join(what.left_out, ", ")),

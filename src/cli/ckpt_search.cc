@@ -26,7 +26,8 @@ bool CheckpointSearch::passes_over(const Status& status) {
   const std::string folder = checkpoint::without_last_slash(given_);
   const bool is_folder = base::folder_of(tried_) == folder && tried_ != folder;
   if (!is_folder || status.code() != base::Code::corrupt) return false;
-  passed_.push_back(status.message());
+  const bool named = status.message().starts_with(tried_);
+  passed_.push_back(named ? status.message() : tried_ + ": " + status.message());
   return true;
 }
 

@@ -64,8 +64,8 @@ void add_text(Page& page, const std::string& path, const VerifyReport& report) {
   line.add(clean(path, style), Ink::strong).add(fmt::format(" {} ", page.dot()));
   if (report.good()) {
     line.add("good", Ink::effective);
-    line.add(fmt::format(" {} {} in {} files", page.dot(), human_bytes(report.bytes),
-                         human_count(report.files)));
+    line.add(fmt::format(" {} {} in {} file{}", page.dot(), human_bytes(report.bytes),
+                         human_count(report.files), report.files == 1 ? "" : "s"));
     if (!is_remote(path)) line.add(fmt::format(", {} tensors", human_count(report.tensors)));
   } else {
     line.add("damaged", Ink::down);

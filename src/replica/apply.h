@@ -9,8 +9,9 @@
 namespace headway::replica {
 
 // `base` is sealed, or was being applied to by a holder that died, at `rows.since` or, with the
-// same rows, at their own sequence; where they are in it already nothing is done. After an error it is as it was: everything is looked at before
-// anything is changed. The slot with the rows stays as it is.
+// same rows, at their own sequence; where they are in it already nothing is done. After an error it
+// is as it was: everything is looked at before anything is changed. The slot with the rows stays as
+// it is.
 base::Status apply(Slot& base, const Slot& rows);
 
 // Whether these rows are the next ones for an image with those facts; `applying`: that a holder has

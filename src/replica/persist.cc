@@ -30,7 +30,7 @@ std::string delta_name(std::uint32_t rank) {
 Status write_image(checkpoint::DraftFile& file, const Slot& slot, const SlotFacts& facts,
                    const std::function<bool()>& goes_on) {
   for (std::uint64_t at = 0; at < facts.own.end; at += kWriteBytes) {
-    if (!goes_on()) return Status::io("the save was given up");
+    if (!goes_on()) return Status::io(std::string(save_given_up));
     const std::uint64_t bytes = std::min(kWriteBytes, facts.own.end - at);
     const auto checksums =
         slot.checksums().subspan(at / chunk_bytes, (bytes + chunk_bytes - 1) / chunk_bytes);

@@ -42,10 +42,11 @@ bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note)
 
 Status with_advice(const Status& status, const std::string& folder) {
   const bool named = status.message().find(folder) != std::string::npos;
-  const char* const advice = status.code() == base::Code::no_space
-                                 ? "make room there, or keep fewer checkpoints (keep_last)"
-                                 : "see to it";
-  return {status.code(), fmt::format("{}{}; {}. Training goes on, and the next save tries again",
+  const bool full = status.code() == base::Code::no_space;
+  const char* const advice = full ? "; make room there, or keep fewer checkpoints (keep_last)"
+                             : status.message() == save_given_up ? ""
+                                                                 : "; see to it";
+  return {status.code(), fmt::format("{}{}{}. Training goes on, and the next save tries again",
                                      named ? "" : folder + ": ", status.message(), advice)};
 }
 

@@ -157,7 +157,7 @@ Result<CheckpointName> SharedSave::wait() {
     beat();
     pause.take();
   }
-  return Status::io("the save was given up");
+  return Status::io(std::string(save_given_up));
 }
 
 Result<CheckpointName> SharedSave::run() {

@@ -450,6 +450,22 @@ def test_where_the_newest_turns_out_to_be_damaged_it_is_the_next(
         assert not list(tmp_path.glob(f"no-{verb}/step-*"))
 
 
+def test_going_back_to_an_older_one(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    old = writer.write(folder, 1, Facts(step=10), writer.rows(tensors, 1))
+    writer.write(folder, 2, Facts(step=320), writer.rows(tensors, 1))
+    assert "was there already" in ckpt("copy", old, folder).stdout
+    again = ckpt_json("copy", old, folder, "--newest")
+    assert again["copied"] and not ckpt_json("copy", again["path"], folder, "--newest")["copied"]
+    assert [c["step"] for c in ckpt_json("ls", folder)["checkpoints"]] == [10, 320, 10]
+    assert (folder / "LATEST").read_text() == "step-00000010-000003\n"
+    planned = ckpt("prune", folder, "--last", 1, "--dry-run").stdout
+    assert "though of a later step: step 10 came in after it" in planned
+    assert "--newest is for" in ckpt("copy", old, "s3://bucket/x", "--newest", code=2).stderr
+
+
 def last_tensor(path: Path) -> str:
     """The name of the one whose bytes end a file."""
     with safe_open(path / writer.shard_name(0), "np") as file:

@@ -129,7 +129,7 @@ def test_memory_is_given_back_though_the_holder_was_killed_at_the_end(machine: M
     script = SCRIPTS / "kill_holder_and_end.py"
     machine.headway("run", "--nproc", 1, "--job", "j", script)
     assert not [path for path in machine.memory.rglob("*") if not path.is_dir()]
-    assert machine.steps() == [1]
+    assert set(machine.steps()) == {1}, "once more if another holder had just been asked for"
 
 
 def test_it_saves_while_it_trains_on(machine: Machine) -> None:

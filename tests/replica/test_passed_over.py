@@ -39,6 +39,21 @@ def saved(machine: Machine) -> None:
     assert machine.steps() == [1, 2, 3, 4, 5, 6]
 
 
+def test_a_manifest_that_is_gone_is_no_beginning(machine: Machine) -> None:
+    """What LATEST names was a checkpoint: somebody has taken a part of it away."""
+    saved(machine)
+    (checkpoint(machine, 6) / "MANIFEST.json").unlink()
+    output = machine.run("train.py", STEPS=8)
+    assert "a checkpoint is passed over" in output and "MANIFEST.json: not there" in output
+    assert "goes on after 5 from disk" in output
+    machine.end_holders()
+    for path in machine.checkpoints.glob("step-*/MANIFEST.json"):
+        path.unlink()
+    output = machine.run("train.py", STEPS=9, code=1)
+    assert "CheckpointDamagedError" in last_line(output) and "MANIFEST.json" in last_line(output)
+    assert list(machine.checkpoints.glob("step-*/*.safetensors")), "nothing is thrown away"
+
+
 def test_damaged_ones_and_those_that_do_not_fit_are_told_apart(machine: Machine) -> None:
     saved(machine)
     bad = [flip(machine, 6), cut(machine, 5), flip(machine, 4), cut(machine, 3)]
