@@ -128,8 +128,20 @@ std::optional<std::int64_t> SlurmScheduler::take_notice_ns() {
 }
 
 void SlurmScheduler::come_back(Console& console, Signals& own_signals) {
-  const StopCause why = cause_at_end();
+  StopCause why = cause_at_end();
   if (again_) return;  // Slurm has ended the job itself
+  if (at_stop_) {
+    // A warning may be long ago: meanwhile the limit itself may have ended the ranks, before its
+    // signal got to us. Without an answer the old one counts.
+    const std::optional<SlurmJob> before = at_stop_;
+    ask_why();
+    const StopCause now = cause(end_wait_ns);
+    if (at_stop_) {
+      why = now;
+    } else {
+      at_stop_ = before;
+    }
+  }
   if (!at_stop_ || !should_requeue(*at_stop_, info_.restart_count, why, when_)) return;
   Ask ask;
   ask.start({"scontrol", "show", "partition", "-o", at_stop_->partition}, environment_, signals_,

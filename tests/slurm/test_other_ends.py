@@ -78,7 +78,7 @@ while True:
     time.sleep(1)
 """
     job = runner.submit(
-        f"--requeue time-limit {runner.script(text)}", "--time=1", "--signal=B:TERM@55"
+        f"--requeue time-limit {runner.script(text)}", "--time=1", "--signal=B:TERM@30"
     )
     job.wait_requeued()
     assert "out of time; back in the queue" in job.printed()
