@@ -39,12 +39,9 @@ void CheckpointSearch::tell() const {
 }
 
 Result<OpenCheckpoint> open_checkpoint(CheckpointSearch& search) {
-  for (;;) {
-    auto path = search.next();
-    if (!path.ok()) return path.status();
-    auto reader = CheckpointReader::open(base::real_file_system(), *path);
-    if (reader.ok() || !search.passes_over(reader.status())) return reader;
-  }
+  return search.use_next([](const std::string& path) {
+    return CheckpointReader::open(base::real_file_system(), path);
+  });
 }
 
 }  // namespace headway::cli

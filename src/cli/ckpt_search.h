@@ -18,6 +18,16 @@ class CheckpointSearch {
   base::Result<std::string> next();
   // True: ask for the next one.
   [[nodiscard]] bool passes_over(const base::Status& status);
+  // What `use` makes of the first one that it finds no damage in.
+  template <typename Use>
+  auto use_next(const Use& use) -> decltype(use(std::string())) {
+    for (;;) {
+      auto path = next();
+      if (!path.ok()) return path.status();
+      auto done = use(*path);
+      if (done.ok() || !passes_over(done.status())) return done;
+    }
+  }
   // Of those that were passed over, once another was found: where there is none, one line says all.
   void tell() const;
 
@@ -30,13 +40,9 @@ class CheckpointSearch {
 template <typename Use>
 auto use_checkpoint(const std::string& given, const Use& use) -> decltype(use(given)) {
   CheckpointSearch search(given);
-  for (;;) {
-    auto path = search.next();
-    if (!path.ok()) return path.status();
-    auto done = use(*path);
-    if (done.ok()) search.tell();
-    if (done.ok() || !search.passes_over(done.status())) return done;
-  }
+  auto done = search.use_next(use);
+  if (done.ok()) search.tell();
+  return done;
 }
 using OpenCheckpoint = std::unique_ptr<checkpoint::CheckpointReader>;
 base::Result<OpenCheckpoint> open_checkpoint(CheckpointSearch& search);

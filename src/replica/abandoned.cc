@@ -46,19 +46,18 @@ bool remove_one(const std::string& folder, std::int64_t now_ns) {
   const base::UniqueFd lock(
       ::open((folder + "/" + kHolderLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   if (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
-  remove_replicas(folder);
-  return true;
+  return remove_replicas(folder);
 }
 
 }  // namespace
 
-void remove_replicas(const std::string& folder) {
+bool remove_replicas(const std::string& folder) {
   const auto entries = base::real_file_system().list(folder);
-  if (!entries.ok()) return;
+  if (!entries.ok()) return false;
   for (const base::FolderEntry& entry : entries.value()) {
     if (!entry.is_folder && is_ours(entry.name)) ::unlink((folder + "/" + entry.name).c_str());
   }
-  ::rmdir(folder.c_str());
+  return ::rmdir(folder.c_str()) == 0;
 }
 
 int remove_abandoned(const std::string& root, const std::string& own, std::int64_t now_ns) {

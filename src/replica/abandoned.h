@@ -12,7 +12,8 @@ inline constexpr std::int64_t abandoned_after_ns = 600'000'000'000;
 
 // Slots, socket, log and lock, and the folder if nothing else is in it. Its holder calls this, or
 // whoever knows that there is none.
-void remove_replicas(const std::string& folder);
+// True: the folder is gone.
+bool remove_replicas(const std::string& folder);
 
 // Removes the folders in `root` but `own` whose lock is free, whose socket nobody listens on, and
 // that were last used so long ago. Returns how many. `now_ns`: real time.

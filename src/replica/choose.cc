@@ -30,6 +30,19 @@ std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks) {
   return choices;
 }
 
+// What a rank holds, each beside the image of it that was written.
+template <typename Look>
+void each_written(const HeldByRank& held, const Choice& written, const Look& look) {
+  for (const auto& [rank, slot] : written.slots) {
+    const auto slots = held.find(rank);
+    if (slots == held.end()) continue;
+    const auto image = std::find_if(slots->second.begin(), slots->second.end(),
+                                    [&](const Held& one) { return one.slot == slot; });
+    if (image == slots->second.end()) continue;
+    for (const Held& one : slots->second) look(*image, one);
+  }
+}
+
 }  // namespace
 
 std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks) {
@@ -98,34 +111,20 @@ std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64
 
 std::vector<std::shared_ptr<Slot>> rows_in(const HeldByRank& held, const Choice& written) {
   std::vector<std::shared_ptr<Slot>> found;
-  for (const auto& [rank, slots] : held) {
-    const auto image = written.slots.find(rank);
-    if (image == written.slots.end()) continue;
-    const auto same = std::find_if(slots.begin(), slots.end(),
-                                   [&](const Held& one) { return one.slot == image->second; });
-    if (same == slots.end()) continue;
-    for (const Held& one : slots) {
-      if (are_in(same->facts, same->applying, one.facts)) found.push_back(one.slot);
-    }
-  }
+  each_written(held, written, [&](const Held& image, const Held& one) {
+    if (are_in(image.facts, image.applying, one.facts)) found.push_back(one.slot);
+  });
   return found;
 }
 
 std::vector<std::shared_ptr<Slot>> superseded(const HeldByRank& held, const Choice& written) {
   std::vector<std::shared_ptr<Slot>> older;
-  for (const auto& [rank, slot] : written.slots) {
-    const auto slots = held.find(rank);
-    if (slots == held.end()) continue;
-    const auto same = std::find_if(slots->second.begin(), slots->second.end(),
-                                   [&](const Held& one) { return one.slot == slot; });
-    if (same == slots->second.end()) continue;
-    for (const Held& one : slots->second) {
-      if (one.pinned && one.facts.since == 0 && one.facts.attempt == written.attempt &&
-          one.facts.step == written.step && one.facts.sequence < same->facts.sequence) {
-        older.push_back(one.slot);
-      }
+  each_written(held, written, [&](const Held& image, const Held& one) {
+    if (one.pinned && one.facts.since == 0 && one.facts.attempt == written.attempt &&
+        one.facts.step == written.step && one.facts.sequence < image.facts.sequence) {
+      older.push_back(one.slot);
     }
-  }
+  });
   return older;
 }
 

@@ -83,7 +83,7 @@ def test_ls_and_verify(tool: Tool, server: Server, tmp_path: Path) -> None:
     assert f"{second}" in ckpt(tool, "ls", place).stdout
     newest = json.loads(ckpt(tool, "ls", place, "--last", "1", "--json").stdout)["checkpoints"]
     assert [one["name"] for one in newest][1:] == [second]
-    assert "good · 20.0 MiB in 1 files" in ckpt(tool, "verify", f"{place}/{first}").stdout
+    assert "good · 20.0 MiB in 1 file" in ckpt(tool, "verify", f"{place}/{first}").stdout
 
     server.client().put_object(
         Bucket=BUCKET, Key=f"verbs/ls/{second}/a.bin", Body=b"x" * (20 * MIB)

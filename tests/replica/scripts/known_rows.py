@@ -5,12 +5,11 @@ import os
 
 import torch
 import torch.distributed as dist
-from diary import END, write
+from diary import RANKS, train
 
 import headway as hw
 
 ROWS = 30_000
-RANKS = int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def ids_of(step: int) -> torch.Tensor:
@@ -44,23 +43,13 @@ def main() -> None:
     start = keeper.restore() or 0
     if values["step"] != start or not torch.equal(model.weight.detach(), table_at(start)):
         raise SystemExit(f"MIXTURE: not the table of step {start}, values of {values}")
-    write(f"restored {start} {keeper.restored_from}")
-    durable = 0
-    for step in hw.steps(range(start + 1, 1_000_000), start=start):
-        if os.path.exists(END):
-            break
+
+    def change(step: int) -> None:
         optimizer.zero_grad()
         (-model(ids_of(step)).sum()).backward()
         optimizer.step()
-        values["step"] = step
-        if RANKS > 1:
-            dist.barrier()
-        if keeper.maybe_save(step):
-            write(f"staged {step}")
-        if keeper.last_durable and keeper.last_durable != durable:
-            durable = keeper.last_durable
-            write(f"durable {durable}")
-    os._exit(0)
+
+    train(keeper, values, start, change)
 
 
 main()

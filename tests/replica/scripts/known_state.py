@@ -8,12 +8,11 @@ import os
 
 import torch
 import torch.distributed as dist
-from diary import END, write
+from diary import RANKS, train
 
 import headway as hw
 
 ROWS = 150_000
-RANKS = int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def set_to(model: torch.nn.Module, step: int) -> None:
@@ -54,21 +53,7 @@ def main() -> None:
         found = step_in(model)
         if found != start or values["step"] != start:
             raise SystemExit(f"MIXTURE: step {start}, tensors of {found}, values of {values}")
-    write(f"restored {start} {keeper.restored_from}")
-    durable = 0
-    for step in hw.steps(range(start + 1, 1_000_000), start=start):
-        if os.path.exists(END):
-            break
-        set_to(model, step)
-        values["step"] = step
-        if RANKS > 1:
-            dist.barrier()
-        if keeper.maybe_save(step):
-            write(f"staged {step}")
-        if keeper.last_durable and keeper.last_durable != durable:
-            durable = keeper.last_durable
-            write(f"durable {durable}")
-    os._exit(0)
+    train(keeper, values, start, lambda step: set_to(model, step))
 
 
 main()
