@@ -68,3 +68,55 @@ def test_ranks_are_told_the_same(machine: Machine) -> None:
     for rank in (0, 1):
         assert f"rank {rank} is told: checkpointer: {machine.checkpoints}" in output, output
     assert output.count("holds checkpoints of an earlier run") == 2
+
+
+WRONG = {
+    "string": "model='model.pt': want an nn.Module",
+    "state": "model=a OrderedDict: want an nn.Module itself, and not its state_dict()",
+    "swapped": "model=a SGD: want an nn.Module; an optimizer is given as optimizer=",
+    "swapped too": "optimizer=a Linear: that is a module; it is given as model=",
+    "no optimizer": "optimizer=a dict: want an optimizer itself, and not its state_dict()",
+    "kept": "keep_last=-1: want a whole number from 0 on",
+    "kept half": "keep_last=1.5: want a whole number from 0 on",
+    "hours": "keep_every_hours=-1: want a number from 0 on",
+    "seconds": "min_seconds=20 is more than max_seconds=10",
+    "staged": "stage_steps=2 without every_steps does nothing: how often to save is tuned then, "
+    "into memory as well",
+    "staged seldom": "stage_steps=3 is more than every_steps=2: what gets to the disk goes through "
+    "memory",
+    "tables": "tables= has 'emb': want parameters, as in [model.embedding.weight]",
+    "table": "tables= is one tensor: want a list, [parameter]",
+    "folder None": "folder=None: want the path of the folder to save into",
+    "folder 5": "folder=5: want the path of the folder to save into",
+    "folder ''": "folder='': want the path of the folder to save into",
+    "back": "save(): step 1 comes after step 3: count steps on through all epochs, and from what "
+    "restore() returns",
+    "maybe back": "maybe_save(): step 2 comes after step 3: count steps on through all epochs, and "
+    "from what restore() returns",
+    "row": "touched(): weight has rows 0 to 9, and no row 5000",
+    "row below": "touched(): weight has rows 0 to 9, and no row -1",
+    "row text": "touched(): weight: list: want whole numbers of rows",
+    "row half": "touched(): weight: row numbers of type torch.float32: want whole numbers of rows",
+}
+
+
+def test_what_cannot_be_is_refused_by_name(machine: Machine) -> None:
+    output = machine.run("mistakes.py")
+    said = output.splitlines()
+    assert [
+        name for name, text in WRONG.items() if f"{name}: checkpointer: {text}" not in said
+    ] == []
+    assert "Exception ignored" not in output and "Traceback" not in output, "a refused one is gone"
+
+
+def test_one_checkpointer_a_folder(machine: Machine) -> None:
+    said = machine.run("mistakes.py").splitlines()
+    assert (
+        f"second: checkpointer: {machine.checkpoints} has a checkpointer in this process already: "
+        "close() that one first, or save into another folder" in said
+    )
+
+
+def test_a_checkpoint_is_no_folder_of_checkpoints(machine: Machine) -> None:
+    output = machine.run("mistakes.py")
+    assert "is a checkpoint; name the folder it is in: " + str(machine.checkpoints) in output

@@ -78,8 +78,7 @@ def test_if_all_are_damaged_the_error_says_so(machine: Machine) -> None:
     assert said.startswith("headway.checkpoint.CheckpointDamagedError: ")
     assert "none of 6 saved states can be gone on from: damaged: step 6 (disk): " in said
     assert "fit" not in said
-    for step in (4, 5, 6):
-        assert f"headway: step {step} (disk) is passed over" in output
+    assert "passed over" not in output, "the error says it all"
 
 
 def test_what_is_new_may_be_missing_in_memory(machine: Machine) -> None:

@@ -4,8 +4,10 @@ steps. What is wrong is said in one line that names it."""
 from __future__ import annotations
 
 import difflib
+import math
 import operator
-from collections.abc import Collection, Iterable, Mapping
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -38,8 +40,10 @@ def make_parts(
     """`others` may be misspelt `options`."""
     parts: dict[str, Part] = {}
     if model is not None:
+        _check_model(model)
         parts["model"] = ModelPart(model)
     if optimizer is not None:
+        _check_optimizer(optimizer)
         plain = is_plain_optimizer(optimizer)
         parts["optimizer"] = (
             OptimizerPart(optimizer, model) if plain else StatefulPart("optimizer", optimizer)
@@ -68,6 +72,53 @@ def make_parts(
     return parts
 
 
+def _check_model(model: Any) -> None:
+    if isinstance(model, torch.nn.Module):
+        return
+    hint = "an nn.Module"
+    if isinstance(model, torch.optim.Optimizer):
+        hint += "; an optimizer is given as optimizer="
+    elif isinstance(model, Mapping):
+        hint += " itself, and not its state_dict()"
+    raise CheckpointUsageError(f"checkpointer: model={_short(model)}: want {hint}")
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    if isinstance(optimizer, torch.nn.Module):
+        raise CheckpointUsageError(
+            f"checkpointer: optimizer={_short(optimizer)}: that is a module; it is given as model="
+        )
+    if not is_stateful(optimizer):
+        hint = " itself, and not its state_dict()" if isinstance(optimizer, Mapping) else ""
+        raise CheckpointUsageError(
+            f"checkpointer: optimizer={_short(optimizer)}: want an optimizer{hint}"
+        )
+
+
+def _short(thing: Any) -> str:
+    """Of what was given, enough to find it in the script."""
+    plain = isinstance(thing, (str, int, float, type(None)))
+    return repr(thing)[:80] if plain else f"a {type(thing).__name__}"
+
+
+def folder_of(given: Any) -> str:
+    try:
+        folder = os.fspath(given)
+    except TypeError:
+        folder = ""
+    if not isinstance(folder, str) or not folder:
+        raise CheckpointUsageError(
+            f"checkpointer: folder={_short(given)}: want the path of the folder to save into"
+        )
+    folder = os.path.abspath(folder)
+    if os.path.exists(os.path.join(folder, "MANIFEST.json")):
+        raise CheckpointUsageError(
+            f"checkpointer: {folder} is a checkpoint; name the folder it is in: "
+            f"{os.path.dirname(folder)}"
+        )
+    return folder
+
+
 def _loader_part(name: str, loader: Any) -> StatefulPart:
     if loaders.is_plain(loader):
         loader = loaders.resumable(loader)
@@ -86,9 +137,54 @@ def _values_part(values: Any) -> ValuesPart:
     return ValuesPart(values)
 
 
-def check_count(name: str, count: Any) -> None:
-    if count is not None and (not isinstance(count, int) or count < 1):
+def _check_count(name: str, count: Any) -> None:
+    whole = isinstance(count, int) and not isinstance(count, bool)
+    if count is not None and (not whole or count < 1):
         raise CheckpointUsageError(f"checkpointer: {name}={count!r}: want a whole number above 0")
+
+
+def check_cadence(every: Any, stage: Any, min_s: Any, max_s: Any) -> None:
+    _check_count("every_steps", every)
+    _check_count("stage_steps", stage)
+    if stage is not None and every is None:
+        raise CheckpointUsageError(
+            f"checkpointer: stage_steps={stage} without every_steps does nothing: how often to "
+            "save is tuned then, into memory as well"
+        )
+    if stage is not None and stage > every:
+        raise CheckpointUsageError(
+            f"checkpointer: stage_steps={stage} is more than every_steps={every}: what gets to the "
+            "disk goes through memory"
+        )
+    for name, seconds in (("min_seconds", min_s), ("max_seconds", max_s)):
+        if not _is_number(seconds) or not seconds >= 0:
+            raise CheckpointUsageError(f"checkpointer: {name}={seconds!r}: want seconds, from 0 on")
+    if min_s > max_s:
+        raise CheckpointUsageError(
+            f"checkpointer: min_seconds={min_s} is more than max_seconds={max_s}"
+        )
+
+
+def check_kept(name: str, given: Any, whole: bool = True) -> None:
+    good = _is_number(given) and given >= 0 and math.isfinite(given)
+    if not good or (whole and not isinstance(given, int)):
+        number = "whole number" if whole else "number"
+        raise CheckpointUsageError(f"checkpointer: {name}={given!r}: want a {number} from 0 on")
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, (int, float)) and not isinstance(given, bool)
+
+
+def check_tables(tables: Sequence[Any]) -> None:
+    if isinstance(tables, torch.Tensor):
+        raise CheckpointUsageError("checkpointer: tables= is one tensor: want a list, [parameter]")
+    for table in tables:
+        if not isinstance(table, torch.Tensor):
+            raise CheckpointUsageError(
+                f"checkpointer: tables= has {_short(table)}: want parameters, as in "
+                "[model.embedding.weight]"
+            )
 
 
 def whole_number(call: str, name: str, given: Any) -> int:

@@ -19,7 +19,7 @@ from headway import _replica
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import agree, arguments, collect, device, store, stream, where
+from headway.checkpoint import agree, arguments, claims, collect, device, store, stream, where
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.clock import Clock
@@ -27,8 +27,8 @@ from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 from headway.checkpoint.guests import Guests
 from headway.checkpoint.live import Restored
 from headway.checkpoint.memory import ANSWER_S
-from headway.checkpoint.parts import StatefulPart
-from headway.checkpoint.restore import restore
+from headway.checkpoint.parts import ModelPart, StatefulPart
+from headway.checkpoint.restore import STORED_MAX, restore
 from headway.checkpoint.same import Sameness
 from headway.checkpoint.staging import Begun, Staging
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
@@ -36,8 +36,11 @@ from headway.checkpoint.tensors import Piece, Placed, address_of, view
 WAIT_S = 3600.0
 
 
-def _has_checkpoints(folder: str) -> bool:
+def _has_checkpoints(folder: str, step: int | None = None) -> bool:
+    """Any, or a good one of this step."""
     try:
+        if step is not None:
+            return any(one[1] == step for one in _replica.list_checkpoints(folder, STORED_MAX)[0])
         return any(_replica.list_checkpoints(folder, 1))
     except CheckpointError:  # who cannot look into it will not save there either, and hears of it
         return False
@@ -83,18 +86,21 @@ class Checkpointer:
         keep_uploaded: int = 0,
         **others: Any,
     ) -> None:
-        self.folder = os.path.abspath(folder)
-        arguments.check_count("every_steps", every_steps)
-        arguments.check_count("stage_steps", stage_steps)
+        self.folder = arguments.folder_of(folder)
+        arguments.check_cadence(every_steps, stage_steps, min_seconds, max_seconds)
+        arguments.check_kept("keep_last", keep_last)
+        arguments.check_kept("keep_every_hours", keep_every_hours, whole=False)
+        arguments.check_kept("keep_uploaded", keep_uploaded)
+        arguments.check_tables(tables)
         self._keep = (keep_last, keep_every_hours * 3600)
         options = inspect.signature(Checkpointer).parameters
         self.parts = arguments.make_parts(model, optimizer, loader, values, others, options)
+        claims.check(self.folder)
         self.upload = store.target(upload)
         self.place = where.find_place(self.folder)
         self.trainer = where.make_trainer(
             self.place, self.folder, *self._keep, self.upload, keep_uploaded
         )
-        atexit.register(self._bye)
         self.group = agree.Group()
         self.staging = Staging(
             staging,
@@ -116,6 +122,7 @@ class Checkpointer:
         self.failed = 0  # saves that came to nothing
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
         self._seen: int | None = None
+        self._untouched: list[int] = []  # the model's versions while it is what was restored
         self._closed = False
         self.allow_missing: tuple[str, ...] = ()  # what restore() may do without
         self._owed: int | None = None  # the step of a save that found no room, until the next one
@@ -126,6 +133,7 @@ class Checkpointer:
         self.last_uploaded: int | None = None
         self._unsettled: set[int] = set()
         self._failed_in_a_row = 0
+        self._lost: tuple[int, str] | None = None  # the last save, if it failed, and why
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
         self._lanes = device.Lanes()
@@ -136,13 +144,15 @@ class Checkpointer:
         # A file system may show the ranks different things: the first one's answer counts.
         first = self.place.rank == 0 and _has_checkpoints(self.folder)
         self._unread = bool(self.group.first_says([int(first)])[0])
+        claims.claim(self.folder, self)
+        atexit.register(self._bye)
 
     # ---- saving
 
     def save(self, step: int, *, data: int | None = None, wait: bool = False) -> None:
         """The state is safe from this process's death when it returns, and with `wait` from the
         machine's. A step that is saved already is not saved again. Raises CheckpointError where it
-        cannot be saved."""
+        cannot be saved, and with `wait` where it did not get to the disk."""
         self._check_usable("save()")
         step, data = self._numbers("save()", step, data)
         self._seen = None
@@ -153,14 +163,20 @@ class Checkpointer:
                 core.checkpoint(step, data, rec.FAILED)
                 why = self.trainer.refusal() or "the last saves have not got to the disk"
                 raise CheckpointError(f"checkpointer: step {step} is not saved: {why}")
-            if wait:
-                self.wait()
+            if wait and not self.wait():
+                raise CheckpointError(self._not_on_disk())
 
-    @staticmethod
-    def _numbers(call: str, step: Any, data: Any) -> tuple[int, int | None]:
+    def _numbers(self, call: str, step: Any, data: Any) -> tuple[int, int | None]:
         if data is not None:
             data = arguments.whole_number(call, "data", data)
-        return arguments.whole_number(call, "step", step), data
+        number = arguments.whole_number(call, "step", step)
+        latest = max((one for one in (self.last_saved, self._seen) if one is not None), default=0)
+        if number < latest:  # it would be what the next run goes on from, by its time
+            raise CheckpointUsageError(
+                f"checkpointer: {call}: step {number} comes after step {latest}: count steps on "
+                "through all epochs, and from what restore() returns"
+            )
+        return number, data
 
     def _check_open(self, call: str) -> None:
         if self._closed:
@@ -253,15 +269,16 @@ class Checkpointer:
             stream.save(
                 self.place, self.folder, self.group, self._pieces, tensors, step, data, now_ns
             )
-        except stream.NotSaved:
+        except stream.NotSaved as error:
             self.cadence.settled(step, False)
             self.failed += 1
+            self._lost = step, str(error)
             core.checkpoint(step, data, rec.FAILED)
             raise
         core.checkpoint(step, data, rec.DURABLE)
         self._prune()
         self._only_in_memory = False
-        self._owed = None
+        self._owed = self._lost = None
         self.last_saved = self.last_durable = step
         self.cadence.returned(step)
         self.cadence.settled(step, True)
@@ -280,7 +297,7 @@ class Checkpointer:
         self.staging.switch(mode)
         self._pieces = []
 
-    def touched(self, parameter: torch.Tensor, ids: torch.Tensor) -> None:
+    def touched(self, parameter: torch.Tensor, ids: torch.Tensor | Sequence[int]) -> None:
         """These rows of a table were changed by something that is no optimizer of torch's."""
         self.staging.touched(parameter, ids)
 
@@ -351,7 +368,11 @@ class Checkpointer:
                 self._unsettled = {other for other in self._unsettled if other > step}
                 self.last_durable = max(step, self.last_durable or 0)
                 self._failed_in_a_row = 0
+                if self._lost is not None and self._lost[0] <= step:
+                    self._lost = None
             else:
+                if step:
+                    self._lost = step, text
                 self._complain(step, text)
 
     def _complain(self, step: int, text: str) -> None:
@@ -368,7 +389,8 @@ class Checkpointer:
         warnings.warn(f"headway: {what}{again}: {text}", RuntimeWarning, stacklevel=4)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """True when everything that was saved is on disk, or known to have failed."""
+        """True when everything that was saved is on disk; False when the last save is known not to
+        get there, or time is up."""
         end = None if timeout is None else time.monotonic() + timeout
         self._take_news()
         while self._unsettled:
@@ -376,27 +398,43 @@ class Checkpointer:
                 return False
             time.sleep(0.002)
             self._take_news()
-        return True
+        return self._lost is None
 
     def close(self) -> None:
         """Training is over: the step that maybe_save() was told of last is saved if it is not,
         what was saved gets to the disk, and the memory is given back. To be called on every rank,
-        and once is enough."""
+        and once is enough. Raises CheckpointError, when all else is done, where the last step did
+        not get to the disk: a job must not look finished whose result is lost."""
         if self._closed:
             return
-        if self._lacks_last():
-            self._save_last()
+        self.wait()
+        if (
+            self._untouched
+            and self._seen == self.last_saved
+            and self._untouched != self._versions()
+        ):
+            self._seen = None  # trained on without a word to us: of which step it is nobody knows
+        problem = self._save_last() if self._lacks_last() else ""
         self.wait()
         self.staging.close()
         self._lanes.release()
         self.trainer.bye()
         self._closed = True
+        claims.release(self)
+        if self._lost is not None:
+            problem = self._not_on_disk()
+        if problem and (self.group.gone or _fails(sys.exc_info()[1])):
+            warnings.warn(f"headway: {problem}", RuntimeWarning, stacklevel=2)
+        elif problem:
+            raise CheckpointError(f"checkpointer: {problem}")
 
     def _lacks_last(self) -> bool:
-        """The same on all ranks. What is only in memory is written when the job ends."""
-        return self._seen is not None and self._seen != self.last_saved
+        """After wait(): the same on all ranks. One that failed is tried once more, and one that is
+        only in memory is not left to a holder that could tell nobody."""
+        return self._seen is not None and self._seen != self.last_durable
 
-    def _save_last(self) -> None:
+    def _save_last(self) -> str:
+        """What kept it from being saved."""
         step = self._seen
         assert step is not None
         if _fails(sys.exc_info()[1]):
@@ -406,16 +444,33 @@ class Checkpointer:
         else:
             try:
                 self.save(step)
-                return
-            except Exception as error:  # no reason for a training to end badly
+                return ""
+            except Exception as error:
                 problem = str(error)
         self._seen = step
-        warnings.warn(f"{self._loss()}: {problem}", RuntimeWarning, stacklevel=3)
+        return "" if step == self.last_saved else f"{self._loss()}: {problem}"
 
     def _loss(self) -> str:
         last = self.last_saved
         kept = "nothing is" if last is None else f"the last that is, is step {last}"
-        return f"headway: {self.folder}: step {self._seen} is not saved, {kept}"
+        return f"{self.folder}: step {self._seen} is not saved, {kept}"
+
+    def _not_on_disk(self) -> str:
+        """Of the last save, which failed."""
+        assert self._lost is not None
+        step, why = self._lost
+        last = self.last_durable
+        kept = "nothing is" if last is None else f"the last that is, is step {last}"
+        why = why.partition(". Training goes on")[0].partition("; training goes on")[0]
+        if self.staging.mode == "stream":
+            then = "mend that and save again, or save the result elsewhere before the job ends"
+        else:
+            again = "this script" if self.place.command else f"headway run --job {self.place.job}"
+            then = (
+                f"the copy in memory stays for a while: mend that, run {again} again within ten "
+                "minutes, and it goes on from there"
+            )
+        return f"{self.folder}: step {step} is not on disk, {kept}: {why}; {then}"
 
     def __enter__(self) -> Checkpointer:
         return self
@@ -426,8 +481,10 @@ class Checkpointer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not _fails(error):  # else a successor goes on from memory
+        if not _fails(error):
             self.close()
+        else:  # a successor goes on from memory, maybe one in this process
+            claims.release(self)
 
     @property
     def epoch(self) -> int:
@@ -444,12 +501,15 @@ class Checkpointer:
         # After an error somebody may start it again, and go on from memory.
         if self._closed or hasattr(sys, "last_value"):
             return
-        if self.place.rank == 0 and self._lacks_last():
+        self._take_news()
+        if self.place.rank == 0 and self._seen is not None and self._seen != self.last_saved:
             print(
-                f"{self._loss()}: the script ended without close() of its checkpointer; call it "
-                "after the last step, or use the checkpointer in a `with` statement",
+                f"headway: {self._loss()}: the script ended without close() of its checkpointer; "
+                "call it after the last step, or use the checkpointer in a `with` statement",
                 file=sys.stderr,
             )
+        elif self.place.rank == 0 and self._lost is not None:
+            print(f"headway: {self._not_on_disk()}", file=sys.stderr)
         self.trainer.bye()
 
     # ---- restoring
@@ -463,7 +523,7 @@ class Checkpointer:
         self._check_open("restore()")
         self.allow_missing = arguments.missing_names(allow_missing, self.parts)
         self._unread = False
-        self._seen = None
+        self._seen = self._lost = None
         core.begin(rec.RESTORE)
         try:
             self._check_served()
@@ -480,5 +540,19 @@ class Checkpointer:
         self.last_saved = restored.step
         if not in_memory:
             self.last_durable = restored.step
+        else:
+            self._mind_what_is_in_memory(restored.step)
         self.restored_from = restored.tier
         return restored.step
+
+    def _mind_what_is_in_memory(self, step: int) -> None:
+        """A save may have failed before: what is not on disk and is not trained on, close() saves.
+        A holder that has tried would not try again."""
+        first = self.place.rank == 0 and not _has_checkpoints(self.folder, step)
+        if self.group.first_says([int(first)])[0]:
+            self._seen, self._untouched = step, self._versions()
+
+    def _versions(self) -> list[int]:
+        part = self.parts.get("model")
+        state = part.state().values() if isinstance(part, ModelPart) else ()
+        return [one._version for one in state if isinstance(one, torch.Tensor)]

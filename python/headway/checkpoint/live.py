@@ -55,7 +55,8 @@ def cadence_of(document: dict[str, Any]) -> list[float]:
 
 def model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, torch.Tensor]:
     """The model's live tensors by the name that each is stored under. Raises where a part or one of
-    these was not saved and may not be missing, before anything is changed."""
+    these was not saved and may not be missing, or the optimizer is another, before anything is
+    changed."""
     missing = [name for name in keeper.parts if name not in document["parts"]]
     targets: dict[str, torch.Tensor] = {}
     part, saved = keeper.parts.get("model"), document["parts"].get("model")
@@ -68,6 +69,9 @@ def model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, t
                 targets.setdefault(entry["$tensor"], live)
             else:
                 missing.append(f"model.{key}")
+    optimizer, saved = keeper.parts.get("optimizer"), document["parts"].get("optimizer")
+    if isinstance(optimizer, OptimizerPart) and isinstance(saved, dict):
+        optimizer.check(saved)
     missing = [name for name in missing if not _may_be_missing(name, keeper.allow_missing)]
     if missing:
         raise CheckpointMismatchError(_not_saved(missing, bool(targets)))
@@ -93,6 +97,14 @@ def load_rest(
     fetch: Callable[[str], torch.Tensor],
     saved_ranks: int,
 ) -> None:
+    gone = [name for name in document["parts"] if name not in keeper.parts]
+    if gone and keeper.place.rank == 0:
+        warnings.warn(
+            f"headway: saved and not restored, because the checkpointer is given none of this "
+            f"name: {', '.join(gone)}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
     for name, part in keeper.parts.items():
         if name not in document["parts"]:
             continue  # and it may be missing: model_targets()
@@ -103,13 +115,17 @@ def load_rest(
                 loaders.keep_epoch(part.thing, document["parts"][name], saved_ranks, ranks)
                 kept = f"; the pass after epoch {loaders.epoch_of(part.thing)} begins anew"
             warnings.warn(
-                f"headway: {name} is not restored: it was saved by {saved_ranks} ranks, each its "
-                f"own, and there are {ranks} now{kept}",
+                f"headway: {name} is not restored: it was saved by {_ranks(saved_ranks)}, each its "
+                f"own, and now there {'is' if ranks == 1 else 'are'} {ranks}{kept}",
                 RuntimeWarning,
                 stacklevel=5,
             )
             continue
         part.load(tagged.decode(document["parts"][name], fetch))
+
+
+def _ranks(count: int) -> str:
+    return "1 rank" if count == 1 else f"{count} ranks"
 
 
 def parameter_of(keeper: Checkpointer, name: str) -> torch.Tensor | None:

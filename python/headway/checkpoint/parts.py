@@ -106,6 +106,29 @@ class OptimizerPart:
             self._by_name = {own: parameter for parameter, own in self.names().items()}
         return self._by_name.get(fqn)
 
+    def check(self, saved: dict[str, Any]) -> None:
+        """Raises where this is the state of another kind of optimizer. A class may be renamed, and
+        torch adds options now and then: only who lacks some and has others is another."""
+        groups = saved.get("param_groups")
+        first = groups[0] if isinstance(groups, list) and groups else None
+        if not isinstance(first, dict):
+            return
+        defaults, own = self.optimizer.defaults, self.optimizer.param_groups[0]
+        lacks = [key for key in defaults if key not in first]
+        has = [key for key in first if key not in own and key not in _OF_SCHEDULERS]
+        kind = type(self.optimizer).__name__
+        if lacks and has:
+            raise CheckpointMismatchError(
+                f"optimizer: saved was one with {', '.join(has[:3])}, and {kind} has "
+                f"{', '.join(lacks[:3])} instead: another kind of optimizer"
+            )
+        decoupled = "decoupled_weight_decay"  # all that tells Adam and AdamW apart
+        if decoupled in first and first[decoupled] != defaults.get(decoupled, first[decoupled]):
+            raise CheckpointMismatchError(
+                f"optimizer: saved was one with {decoupled}={first[decoupled]}, and {kind} has "
+                f"{defaults[decoupled]}: another kind of optimizer"
+            )
+
     def load(self, saved: dict[str, Any]) -> None:
         # As Optimizer.load_state_dict, without its copies of everything.
         parameters = {name: parameter for parameter, name in self.names().items()}
@@ -130,6 +153,11 @@ class OptimizerPart:
             self.optimizer.state[parameter] = {
                 key: _beside(parameter, of[parameter], key, value) for key, value in state.items()
             }
+
+
+_OF_SCHEDULERS = frozenset(
+    ("initial_lr", "max_lr", "min_lr", "max_momentum", "min_momentum", "base_momentum", "swa_lr")
+)  # which they put into parameter groups, of any optimizer
 
 
 def _beside(parameter: torch.Tensor, group: dict[str, Any], key: str, value: Any) -> Any:

@@ -34,9 +34,8 @@ def restore(keeper: Checkpointer) -> Restored | None:
     offers = agree.gather(choose.Offer([image.offer() for image in images], stored, bad))
     found = _with_store(keeper, offers)
     damaged = sorted({one for each in offers for one in each.damaged})
-    for one in damaged:
-        if one.newest:
-            _pass_over(f"a checkpoint is passed over: {one.text}")
+    # Told where the job goes on all the same; else they are in the error.
+    over = [f"a checkpoint is passed over: {one.text}" for one in damaged if one.newest]
     _say_what_is_lost(keeper, offers, found)
     passed = Passed()
     for index, candidate in enumerate(found):
@@ -52,9 +51,10 @@ def restore(keeper: Checkpointer) -> Restored | None:
         problems = [said for said in agree.gather(problem) if said is not None]
         if not problems and restored is not None:
             keeper.clock.is_past(candidate.time_ns)
+            _pass_over(over)
             return restored
         what = f"step {candidate.step} ({candidate.tier})"
-        _pass_over(f"{what} is passed over: {problems[0]}")
+        over.append(f"{what} is passed over: {problems[0]}")
         if not isinstance(problems[0], Incomplete):
             passed.add(problems[0], what)
     for one in damaged:
@@ -62,11 +62,13 @@ def restore(keeper: Checkpointer) -> Restored | None:
     if passed.states:
         # To begin anew without a word would be to lose what is there.
         raise passed.error(keeper.folder)
+    _pass_over(over)
     return None
 
 
-def _pass_over(text: str) -> None:
-    warnings.warn(f"headway: {text}", RuntimeWarning, stacklevel=5)
+def _pass_over(texts: list[str]) -> None:
+    for text in texts:
+        warnings.warn(f"headway: {text}", RuntimeWarning, stacklevel=5)
 
 
 def _say_what_is_lost(

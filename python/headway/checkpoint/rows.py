@@ -159,15 +159,16 @@ class RowTracker:
         for table, _ in self._of(optimizer):
             table.after_step(optimizer)
 
-    def touched(self, parameter: torch.Tensor, ids: torch.Tensor) -> None:
+    def touched(self, parameter: torch.Tensor, ids: torch.Tensor | Sequence[int]) -> None:
         """For what no optimizer of torch's changes: the script says which rows it did."""
         table = self.tables.get(id(parameter))
         if table is None:
             raise CheckpointUsageError(
                 "checkpointer: touched() is about no table that is saved by rows"
             )
+        rows = _row_numbers(table, ids)
         table.fed_by_script = True
-        table.mark(ids)
+        table.mark(rows)
 
     def pieces(self, tensors: list[Placed]) -> list[tuple[int, Any]]:
         """Which of these tensors are tables or lie beside one, and the rows that changed."""
@@ -190,6 +191,28 @@ class RowTracker:
         for table in self.tables.values():
             table.changed.sealed(persist)
             table.remember()
+
+
+def _row_numbers(table: Table, given: Any) -> torch.Tensor:
+    """A script's, which may be anything."""
+    try:
+        ids = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError):
+        ids = None
+    if ids is not None and ids.numel() == 0:
+        return torch.empty(0, dtype=torch.int64)
+    if ids is None or ids.dtype not in (torch.int64, torch.int32):
+        kind = type(given).__name__ if ids is None else f"row numbers of type {ids.dtype}"
+        raise CheckpointUsageError(
+            f"checkpointer: touched(): {table.name}: {kind}: want whole numbers of rows"
+        )
+    rows, least, most = table.parameter.shape[0], int(ids.min()), int(ids.max())
+    if least < 0 or most >= rows:
+        raise CheckpointUsageError(
+            f"checkpointer: touched(): {table.name} has rows 0 to {rows - 1}, and no row "
+            f"{least if least < 0 else most}"
+        )
+    return ids
 
 
 def no_table(model: torch.nn.Module | None) -> str:

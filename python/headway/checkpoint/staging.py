@@ -88,7 +88,7 @@ class Staging:
             self._rows.close()
         self._rows = None
 
-    def touched(self, parameter: torch.Tensor, ids: torch.Tensor) -> None:
+    def touched(self, parameter: torch.Tensor, ids: torch.Tensor | Sequence[int]) -> None:
         if self._rows is not None:
             self._rows.touched(parameter, ids)
 

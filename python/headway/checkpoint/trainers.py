@@ -10,6 +10,7 @@ from torch.utils._pytree import tree_map_only
 from torch.utils.data import DataLoader
 
 from headway._api import should_stop
+from headway.checkpoint import claims
 from headway.checkpoint.checkpointer import Checkpointer
 from headway.checkpoint.loader import is_plain, resumable
 
@@ -67,6 +68,8 @@ class Keeping:
     def begin(self, **parts: Any) -> int | None:
         """With all parts that are not None. The step to go on after, or None."""
         parts = {name: part for name, part in parts.items() if part is not None}
+        if self.keeper is not None:  # of a training that an exception has ended
+            claims.release(self.keeper)
         self.keeper = Checkpointer(self.folder, **parts, **self.options)
         self.step = self.keeper.restore(allow_missing=self.allow_missing)
         return self.step
