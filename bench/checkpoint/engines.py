@@ -67,6 +67,8 @@ class Headway(Engine):
         self.keeper.save(self.number)
 
     def durable(self) -> bool:
+        if self.keeper.failed:
+            raise SystemExit(f"{self.keeper.folder}: a save failed")
         return self.keeper.wait(0)
 
     def close(self) -> None:

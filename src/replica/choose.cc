@@ -30,6 +30,33 @@ std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks) {
   return choices;
 }
 
+// Rows that all ranks have, in their order, each with the image that they go into or are in.
+std::map<Key, RowsChoice> rows_of_all(const HeldByRank& held, std::uint32_t ranks,
+                                      bool also_of_pinned) {
+  std::map<Key, RowsChoice> choices;
+  for (const auto& [rank, slots] : held) {
+    for (const Held& rows : slots) {
+      const auto image = std::find_if(slots.begin(), slots.end(), [&](const Held& other) {
+        return (!other.pinned || also_of_pinned) &&
+               (come_next(other.facts, other.applying, rows.facts) ||
+                are_in(other.facts, other.applying, rows.facts));
+      });
+      if (image == slots.end()) continue;
+      const Key key{rows.facts.attempt, rows.facts.step};
+      RowsChoice& choice = choices[key];
+      choice.rows.attempt = key.first;
+      choice.rows.step = key.second;
+      choice.rows.slots[rank] = rows.slot;
+      choice.images[rank] = image->slot;
+      choice.facts[rank] = rows.facts;
+      choice.pinned = choice.pinned || rows.pinned;
+      choice.waiting = choice.waiting || !are_in(image->facts, image->applying, rows.facts);
+    }
+  }
+  std::erase_if(choices, [&](const auto& entry) { return entry.second.images.size() != ranks; });
+  return choices;
+}
+
 // What a rank holds, each beside the image of it that was written.
 template <typename Look>
 void each_written(const HeldByRank& held, const Choice& written, const Look& look) {
@@ -67,31 +94,16 @@ std::vector<Choice> whole_steps(const HeldByRank& held, std::uint32_t ranks) {
   return steps;
 }
 
-std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
-                                    bool also_of_pinned) {
-  std::map<Key, RowsChoice> choices;
-  for (const auto& [rank, slots] : held) {
-    for (const Held& rows : slots) {
-      const auto image = std::find_if(slots.begin(), slots.end(), [&](const Held& other) {
-        return (!other.pinned || also_of_pinned) &&
-               (come_next(other.facts, other.applying, rows.facts) ||
-                are_in(other.facts, other.applying, rows.facts));
-      });
-      if (image == slots.end()) continue;
-      const Key key{rows.facts.attempt, rows.facts.step};
-      RowsChoice& choice = choices[key];
-      choice.rows.attempt = key.first;
-      choice.rows.step = key.second;
-      choice.rows.slots[rank] = rows.slot;
-      choice.images[rank] = image->slot;
-      choice.facts[rank] = rows.facts;
-      choice.pinned = choice.pinned || rows.pinned;
-      choice.waiting = choice.waiting || !are_in(image->facts, image->applying, rows.facts);
-    }
-  }
-  std::erase_if(choices, [&](const auto& entry) { return entry.second.images.size() != ranks; });
+std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks) {
+  auto choices = rows_of_all(held, ranks, false);
   if (choices.empty()) return std::nullopt;
   return std::move(choices.begin()->second);
+}
+
+bool rows_wait(const HeldByRank& held, std::uint32_t ranks) {
+  const auto choices = rows_of_all(held, ranks, true);
+  return std::any_of(choices.begin(), choices.end(),
+                     [](const auto& entry) { return entry.second.waiting; });
 }
 
 std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64_t newest) {

@@ -39,9 +39,8 @@ struct Choice {
 // Those that they all have, pinned or not, the newest first.
 [[nodiscard]] std::vector<Choice> whole_steps(const HeldByRank& held, std::uint32_t ranks);
 
-// The oldest rows that all have, and whose images are there; pinned images have to wait, unless the
-// question is only whether there are such rows. A holder that died may have put those of some ranks
-// or of all into their images.
+// The oldest rows that all have, and whose images are there; pinned images have to wait. A holder
+// that died may have put those of some ranks or of all into their images.
 struct RowsChoice {
   Choice rows;
   SlotByRank images;
@@ -49,8 +48,9 @@ struct RowsChoice {
   bool pinned = false;                       // they are to get to the disk
   bool waiting = false;                      // some are not in their images yet
 };
-[[nodiscard]] std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks,
-                                                  bool also_of_pinned = false);
+[[nodiscard]] std::optional<RowsChoice> next_rows(const HeldByRank& held, std::uint32_t ranks);
+// Are there any that are not in their images yet, pinned or not?
+[[nodiscard]] bool rows_wait(const HeldByRank& held, std::uint32_t ranks);
 // Where next_rows() finds none: rows that nobody will ever have a use for. Their attempt is over
 // (`newest` runs), or their rank has a newer image.
 [[nodiscard]] std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held,

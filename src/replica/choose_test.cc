@@ -74,6 +74,15 @@ TEST(Choose, RowsThatAreInTheirImageAlreadyAreDoneWithTheOthers) {
   }
 }
 
+// A holder was killed between putting rows away and clearing them.
+TEST(Choose, RowsWaitBehindSomeThatAreInTheImage) {
+  HeldByRank all = {{0, {rows(5, 0, false, 1), rows(5, 4, true, 2)}}};
+  EXPECT_FALSE(rows_wait(all, 1));
+  all[0].push_back(rows(6, 5, true, 3));
+  EXPECT_FALSE(next_rows(all, 1)->waiting) << "those of step 5 come first";
+  EXPECT_TRUE(rows_wait(all, 1)) << "else a successor would go on from step 5";
+}
+
 TEST(Choose, ALaterAttemptIsNewerWhateverItsStep) {
   const HeldByRank one = {{0, {held(1, 30, false), held(2, 12, false)}}};
   EXPECT_EQ(whole_steps(one, 1).front().step, 12U);

@@ -99,8 +99,7 @@ void Holder::drop_lost_rows(const HeldByRank& held, std::uint64_t newest) {
 void Holder::tell_waiting() {
   const bool anyone = std::any_of(ranks_.begin(), ranks_.end(),
                                   [](const auto& entry) { return entry.second->untold; });
-  const auto rows = anyone ? next_rows(held(), ranks_here(), true) : std::nullopt;
-  hurry_ = anyone && (applying_ || (rows && rows->waiting));
+  hurry_ = anyone && (applying_ || rows_wait(held(), ranks_here()));
   if (!anyone || hurry_) return;
   for (const auto& [number, rank] : ranks_) {
     if (std::exchange(rank->untold, false)) tell_slots(*rank);

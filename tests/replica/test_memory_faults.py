@@ -116,7 +116,8 @@ def memory_group(name: str, most: int) -> Iterator[Path]:
 
 @needs_root
 def test_a_limit_of_memory(machine: Machine) -> None:
-    """The kernel would kill somebody, and it might be the trainer: nothing is taken then."""
+    """The kernel would kill somebody, and it might be the trainer: nothing is taken then. The last
+    step is no less safe for it: close() needs no copy."""
     with memory_group(f"hw-{machine.mark[:8]}", 500 << 20) as group:
         join = f'echo $$ > {group}/cgroup.procs; exec "$@"'
         training = Training(
@@ -130,7 +131,7 @@ def test_a_limit_of_memory(machine: Machine) -> None:
     assert "rank 0 end" in output
     said = training.complaints()
     assert any("the replica of rank 0 needs 2 x " in text for text in said), output
-    assert machine.steps() == []
+    assert machine.steps() == [4]
 
 
 @pytest.mark.parametrize("how", ["cut", "removed"])

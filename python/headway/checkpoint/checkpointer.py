@@ -6,7 +6,6 @@ import atexit
 import inspect
 import os
 import sys
-import time
 import warnings
 from collections.abc import Collection, Sequence
 from types import TracebackType
@@ -27,11 +26,13 @@ from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 from headway.checkpoint.guests import Guests
 from headway.checkpoint.live import Restored
 from headway.checkpoint.memory import ANSWER_S
-from headway.checkpoint.parts import ModelPart, StatefulPart
+from headway.checkpoint.outcome import Outcome, but_for
+from headway.checkpoint.parts import StatefulPart
 from headway.checkpoint.restore import STORED_MAX, restore
 from headway.checkpoint.same import Sameness
 from headway.checkpoint.staging import Begun, Staging
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
+from headway.checkpoint.untouched import Untouched
 
 WAIT_S = 3600.0
 
@@ -118,22 +119,16 @@ class Checkpointer:
             else Tuned(self.group, min_seconds, max_seconds)
         )
         self.clock = Clock()
+        self._outcome = Outcome(self.trainer, self.place, self.cadence)
         self.skipped = 0  # saves that found no room
-        self.failed = 0  # saves that came to nothing
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
         self._seen: int | None = None
-        self._untouched: list[int] = []  # the model's versions while it is what was restored
+        self._untouched: Untouched | None = None  # where what was restored is not on disk
         self._closed = False
         self.allow_missing: tuple[str, ...] = ()  # what restore() may do without
         self._owed: int | None = None  # the step of a save that found no room, until the next one
-        self.skipped_uploads = 0  # for which a newer one was there first
         self.restored_from: str | None = None  # "replica", "replica-copy", "peer", "disk", "store"
         self.last_saved: int | None = None
-        self.last_durable: int | None = None
-        self.last_uploaded: int | None = None
-        self._unsettled: set[int] = set()
-        self._failed_in_a_row = 0
-        self._lost: tuple[int, str] | None = None  # the last save, if it failed, and why
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
         self._lanes = device.Lanes()
@@ -159,12 +154,12 @@ class Checkpointer:
         with checkpoint_blocked():
             saved = self._is_saved(step) or self._stage(step, data, persist=True, wait_s=WAIT_S)
             if not saved:
-                self.failed += 1
+                self._outcome.failed += 1
                 core.checkpoint(step, data, rec.FAILED)
                 why = self.trainer.refusal() or "the last saves have not got to the disk"
                 raise CheckpointError(f"checkpointer: step {step} is not saved: {why}")
             if wait and not self.wait():
-                raise CheckpointError(self._not_on_disk())
+                raise CheckpointError(f"checkpointer: {self._not_on_disk()}")
 
     def _numbers(self, call: str, step: Any, data: Any) -> tuple[int, int | None]:
         if data is not None:
@@ -194,15 +189,14 @@ class Checkpointer:
 
     def _is_saved(self, step: int) -> bool:
         """And on its way to the disk, or there; what failed is not. The same on all ranks."""
-        self._take_news()
-        saved = step == self.last_saved and (step in self._unsettled or step == self.last_durable)
-        return self.group.all(saved)
+        self._outcome.look(self._seen)
+        return self.group.all(step == self.last_saved and self._outcome.is_coming(step))
 
     def maybe_save(self, step: int, *, data: int | None = None) -> bool:
         """To be called after every step, on every rank."""
         self._check_usable("maybe_save()")
         step, data = self._numbers("maybe_save()", step, data)
-        self._take_news()
+        self._outcome.look(self._seen)
         if should_stop(step):
             self.save(step, data=data, wait=True)
             return True
@@ -258,7 +252,7 @@ class Checkpointer:
         self.last_saved = step
         self.cadence.returned(step)
         if persist:
-            self._unsettled.add(step)
+            self._outcome.awaits(step)
             self._only_in_memory = False
             self._owed = None
         return True
@@ -271,15 +265,15 @@ class Checkpointer:
             )
         except stream.NotSaved as error:
             self.cadence.settled(step, False)
-            self.failed += 1
-            self._lost = step, str(error)
+            self._outcome.was_lost(step, str(error))
             core.checkpoint(step, data, rec.FAILED)
             raise
         core.checkpoint(step, data, rec.DURABLE)
         self._prune()
         self._only_in_memory = False
-        self._owed = self._lost = None
-        self.last_saved = self.last_durable = step
+        self._owed = None
+        self.last_saved = step
+        self._outcome.got_there(step)
         self.cadence.returned(step)
         self.cadence.settled(step, True)
 
@@ -349,56 +343,28 @@ class Checkpointer:
 
     # ---- what became of them
 
-    def _take_news(self) -> None:
-        for kind, step, text, _seconds, skipped in self.trainer.news():
-            if kind == "uploaded":
-                self.last_uploaded = max(step, self.last_uploaded or 0)
-                self.skipped_uploads += skipped
-                continue
-            if kind == "not_uploaded":
-                if self.place.rank == 0:
-                    what = "headway: not uploaded, it is tried again"
-                    warnings.warn(f"{what}: {text}", RuntimeWarning, stacklevel=3)
-                continue
-            self._unsettled.discard(step)
-            if step:
-                self.cadence.settled(step, kind == "durable")
-            if kind == "durable":
-                # They are written in their order: for an older one nobody has to wait any more.
-                self._unsettled = {other for other in self._unsettled if other > step}
-                self.last_durable = max(step, self.last_durable or 0)
-                self._failed_in_a_row = 0
-                if self._lost is not None and self._lost[0] <= step:
-                    self._lost = None
-            else:
-                if step:
-                    self._lost = step, text
-                self._complain(step, text)
-
-    def _complain(self, step: int, text: str) -> None:
-        """Of a trouble that lasts, the 1st, 2nd, 4th, 8th … time; of the disk, one rank for all."""
-        self.failed += 1
-        if not step and self._seen is not None:  # of a step, it is recorded when it is told
-            core.checkpoint(self._seen, None, rec.FAILED)
-        self._failed_in_a_row += 1
-        times = self._failed_in_a_row
-        if times & (times - 1) or (step and self.place.rank != 0):
-            return
-        what = f"step {step} did not get to the disk" if step else "no replica"
-        again = f", the {times}th save in a row" if times > 2 else ""
-        warnings.warn(f"headway: {what}{again}: {text}", RuntimeWarning, stacklevel=4)
-
     def wait(self, timeout: float | None = None) -> bool:
         """True when everything that was saved is on disk; False when the last save is known not to
         get there, or time is up."""
-        end = None if timeout is None else time.monotonic() + timeout
-        self._take_news()
-        while self._unsettled:
-            if end is not None and time.monotonic() > end:
-                return False
-            time.sleep(0.002)
-            self._take_news()
-        return self._lost is None
+        return self._outcome.wait(timeout, self._seen)
+
+    @property
+    def last_durable(self) -> int | None:
+        return self._outcome.durable
+
+    @property
+    def last_uploaded(self) -> int | None:
+        return self._outcome.uploaded
+
+    @property
+    def skipped_uploads(self) -> int:
+        """Checkpoints for which a newer one was in the store first."""
+        return self._outcome.skipped_uploads
+
+    @property
+    def failed(self) -> int:
+        """Saves that came to nothing."""
+        return self._outcome.failed
 
     def close(self) -> None:
         """Training is over: the step that maybe_save() was told of last is saved if it is not,
@@ -408,12 +374,6 @@ class Checkpointer:
         if self._closed:
             return
         self.wait()
-        if (
-            self._untouched
-            and self._seen == self.last_saved
-            and self._untouched != self._versions()
-        ):
-            self._seen = None  # trained on without a word to us: of which step it is nobody knows
         problem = self._save_last() if self._lacks_last() else ""
         self.wait()
         self.staging.close()
@@ -421,17 +381,29 @@ class Checkpointer:
         self.trainer.bye()
         self._closed = True
         claims.release(self)
-        if self._lost is not None:
+        if self._untouched is not None:
+            self._untouched.close()
+        if self._outcome.lost is not None:
             problem = self._not_on_disk()
-        if problem and (self.group.gone or _fails(sys.exc_info()[1])):
+        if problem and self._is_cut_off():
             warnings.warn(f"headway: {problem}", RuntimeWarning, stacklevel=2)
         elif problem:
             raise CheckpointError(f"checkpointer: {problem}")
 
     def _lacks_last(self) -> bool:
-        """After wait(): the same on all ranks. One that failed is tried once more, and one that is
-        only in memory is not left to a holder that could tell nobody."""
-        return self._seen is not None and self._seen != self.last_durable
+        """After wait(). One that failed is tried once more, and one that is only in memory is not
+        left to a holder that could tell nobody."""
+        if self._seen is None or self._is_cut_off():
+            return self._seen is not None and self._seen != self.last_durable
+        known = self._untouched is None or self._seen != self.last_saved or bool(self._untouched)
+        if not self.group.all(known):
+            self._seen = None  # trained on without a word to us: of which step it is nobody knows
+            return False
+        return not self.group.all(self._seen == self.last_durable)
+
+    def _is_cut_off(self) -> bool:
+        """From the other ranks, which are not where this one is."""
+        return self.group.gone or _fails(sys.exc_info()[1])
 
     def _save_last(self) -> str:
         """What kept it from being saved."""
@@ -443,34 +415,29 @@ class Checkpointer:
             problem = "close() comes before destroy_process_group()"
         else:
             try:
-                self.save(step)
+                self._save_anyhow(step)
                 return ""
             except Exception as error:
-                problem = str(error)
+                problem = str(error).removeprefix("checkpointer: ")
         self._seen = step
         return "" if step == self.last_saved else f"{self._loss()}: {problem}"
 
+    def _save_anyhow(self, step: int) -> None:
+        """The same on all ranks."""
+        try:
+            self.save(step)
+        except CheckpointError:
+            if self.staging.mode == "stream":
+                raise
+            self.switch_staging("stream")  # there is no memory for a copy, and it may take its time
+            self.save(step)
+
     def _loss(self) -> str:
-        last = self.last_saved
-        kept = "nothing is" if last is None else f"the last that is, is step {last}"
-        return f"{self.folder}: step {self._seen} is not saved, {kept}"
+        return f"{self.folder}: step {self._seen} is not saved, {but_for(self.last_saved)}"
 
     def _not_on_disk(self) -> str:
         """Of the last save, which failed."""
-        assert self._lost is not None
-        step, why = self._lost
-        last = self.last_durable
-        kept = "nothing is" if last is None else f"the last that is, is step {last}"
-        why = why.partition(". Training goes on")[0].partition("; training goes on")[0]
-        if self.staging.mode == "stream":
-            then = "mend that and save again, or save the result elsewhere before the job ends"
-        else:
-            again = "this script" if self.place.command else f"headway run --job {self.place.job}"
-            then = (
-                f"the copy in memory stays for a while: mend that, run {again} again within ten "
-                "minutes, and it goes on from there"
-            )
-        return f"{self.folder}: step {step} is not on disk, {kept}: {why}; {then}"
+        return self._outcome.loss(self.folder, in_memory=self.staging.mode != "stream")
 
     def __enter__(self) -> Checkpointer:
         return self
@@ -501,14 +468,14 @@ class Checkpointer:
         # After an error somebody may start it again, and go on from memory.
         if self._closed or hasattr(sys, "last_value"):
             return
-        self._take_news()
+        self._outcome.look(self._seen)
         if self.place.rank == 0 and self._seen is not None and self._seen != self.last_saved:
             print(
                 f"headway: {self._loss()}: the script ended without close() of its checkpointer; "
                 "call it after the last step, or use the checkpointer in a `with` statement",
                 file=sys.stderr,
             )
-        elif self.place.rank == 0 and self._lost is not None:
+        elif self.place.rank == 0 and self._outcome.lost is not None:
             print(f"headway: {self._not_on_disk()}", file=sys.stderr)
         self.trainer.bye()
 
@@ -523,7 +490,7 @@ class Checkpointer:
         self._check_open("restore()")
         self.allow_missing = arguments.missing_names(allow_missing, self.parts)
         self._unread = False
-        self._seen = self._lost = None
+        self._seen = self._outcome.lost = None
         core.begin(rec.RESTORE)
         try:
             self._check_served()
@@ -539,7 +506,7 @@ class Checkpointer:
         self.cadence.remember(restored.cadence, in_memory and not restored.by_peers)
         self.last_saved = restored.step
         if not in_memory:
-            self.last_durable = restored.step
+            self._outcome.durable = restored.step
         else:
             self._mind_what_is_in_memory(restored.step)
         self.restored_from = restored.tier
@@ -550,9 +517,4 @@ class Checkpointer:
         A holder that has tried would not try again."""
         first = self.place.rank == 0 and not _has_checkpoints(self.folder, step)
         if self.group.first_says([int(first)])[0]:
-            self._seen, self._untouched = step, self._versions()
-
-    def _versions(self) -> list[int]:
-        part = self.parts.get("model")
-        state = part.state().values() if isinstance(part, ModelPart) else ()
-        return [one._version for one in state if isinstance(one, torch.Tensor)]
+            self._seen, self._untouched = step, Untouched(self.parts.get("model"))
