@@ -76,10 +76,7 @@ Status CheckpointReader::load_base(bool verify) {
     }
     if (Status status = check_overlay(overlay, *table, place); !status.ok()) return status;
   }
-  for (File file : base_->all_) {
-    if (file.name.find('/') == std::string::npos) file.name = manifest_.base + "/" + file.name;
-    all_.push_back(std::move(file));
-  }
+  for (const File& file : base_->all_) all_.push_back(of_base(file));
   stored_ = std::move(tensors_);
   tensors_.clear();
   for (TensorInfo info : base_->tensors_) {
@@ -94,6 +91,26 @@ Status CheckpointReader::load_base(bool verify) {
   std::sort(tensors_.begin(), tensors_.end(),
             [](const TensorInfo& a, const TensorInfo& b) { return a.name < b.name; });
   return {};
+}
+
+// The name of a base of the base is before its files already.
+CheckpointReader::File CheckpointReader::of_base(File file) const {
+  if (file.name.find('/') == std::string::npos) file.name = manifest_.base + "/" + file.name;
+  return file;
+}
+
+std::vector<CheckpointReader::Rows> CheckpointReader::rows_over(const std::string& tensor) const {
+  std::vector<Rows> all;
+  const bool in_full = std::any_of(stored_.begin(), stored_.end(),
+                                   [&](const TensorInfo& info) { return info.name == tensor; });
+  if (!base_ || in_full) return all;
+  for (Rows& rows : base_->rows_over(tensor)) all.push_back({of_base(rows.file), rows.count});
+  const auto [begin, end] = overlays_.equal_range(tensor);
+  for (auto overlay = begin; overlay != end; ++overlay) {
+    const auto& [rows, file] = overlay->second;
+    all.push_back({all_[file], rows.ids.piece.shape.front()});
+  }
+  return all;
 }
 
 Status CheckpointReader::load_headers(bool verify) {

@@ -58,6 +58,12 @@ class CheckpointReader {
     std::uint32_t rank = 0;
   };
   [[nodiscard]] const File& file_of(const TensorPiece& piece) const { return all_[piece.file]; }
+  // Of a table in a delta: the rows that are put over its pieces, the oldest first.
+  struct Rows {
+    File file;
+    std::uint64_t count = 0;
+  };
+  [[nodiscard]] std::vector<Rows> rows_over(const std::string& tensor) const;
   [[nodiscard]] const CheckpointReader* base() const { return base_.get(); }
 
   base::Status read(const std::string& name, const Box& box, std::span<std::byte> into) const;
@@ -81,6 +87,7 @@ class CheckpointReader {
       : files_(files), path_(std::move(path)) {}
   base::Status load_headers(bool verify);
   base::Status load_base(bool verify);
+  [[nodiscard]] File of_base(File file) const;
   base::Status read_stored(const std::vector<Want>& wants, const ReadOptions& options) const;
   base::Status put_overlays(const Want& want, const ReadOptions& options) const;
   base::Status plan(const Want& want, std::vector<Job>& jobs) const;

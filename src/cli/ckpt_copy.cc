@@ -44,10 +44,10 @@ Result<RemoteCopy> copy_local(const std::string& from, const std::string& folder
 Result<RemoteCopy> copy_into_folder(const Options& options, const std::string& from,
                                     const std::string& folder) {
   base::FileSystem& files = base::real_file_system();
+  if (Status status = base::make_dirs(folder); !status.ok()) return status;
   if (checkpoint::is_checkpoint(files, folder)) {
     return Status::invalid(folder + ": a checkpoint itself; name the folder to copy into");
   }
-  if (Status status = base::make_dirs(folder); !status.ok()) return status;
   auto lock = checkpoint::FolderLock::take(folder, "headway ckpt copy",
                                            options.for_trainer ? ".lock-fetch" : ".lock");
   if (!lock.ok()) return lock.status();

@@ -55,6 +55,22 @@ Result<Statistics> statistics_of(const CheckpointReader& reader, const TensorInf
   return statistics;
 }
 
+// A delta has only some rows of a table: the pieces are of its base.
+void add_rows(Page& page, const std::vector<CheckpointReader::Rows>& all) {
+  if (all.empty()) return;
+  page.blank();
+  page.add("  rows put over them", Ink::dim);
+  const std::size_t first = all.size() - std::min(all.size(), pieces_shown_max);
+  if (first > 0) page.add(fmt::format("    {} older; --json has all", first), Ink::dim);
+  for (std::size_t i = first; i < all.size(); ++i) {
+    page.add_whole(Line()
+                       .add(fmt::format("    {} ", human_count(all[i].count)))
+                       .to(kColumn)
+                       .add(fmt::format("rank {}  ", all[i].file.rank))
+                       .add(all[i].file.name, Ink::dim));
+  }
+}
+
 std::string to_text(const CheckpointReader& reader, const TensorInfo& info, const Statistics& s) {
   const Style style = out_style();
   Page page(style);
@@ -98,6 +114,7 @@ std::string to_text(const CheckpointReader& reader, const TensorInfo& info, cons
   if (shown < info.pieces.size()) {
     page.add(fmt::format("    and {} more; --json has all", info.pieces.size() - shown), Ink::dim);
   }
+  add_rows(page, reader.rows_over(info.name));
   return page.text();
 }
 
@@ -118,6 +135,11 @@ Json to_json(const CheckpointReader& reader, const TensorInfo& info, const Stati
                               {"rank", file.rank},
                               {"file", file.name},
                               {"begin", piece.begin}});
+  }
+  json["rows"] = Json::array();
+  for (const CheckpointReader::Rows& rows : reader.rows_over(info.name)) {
+    json["rows"].push_back(
+        {{"count", rows.count}, {"rank", rows.file.rank}, {"file", rows.file.name}});
   }
   return json;
 }

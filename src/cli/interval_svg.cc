@@ -271,8 +271,12 @@ class Plot {
 
   void dots() {
     for (const Point& p : replayed_) {
-      put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.6\"/>\n", x(p.s),
-          y(std::min(p.waste, 2 * top_)));
+      if (p.waste > top_) {  // an arrow: it is above the picture
+        put("<path class=\"dot\" d=\"M{:.1f} {:.1f}l4.5 8h-9z\"><title>{}</title></path>\n", x(p.s),
+            kTop + 1.5, percent(p.waste));
+        continue;
+      }
+      put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.6\"/>\n", x(p.s), y(p.waste));
     }
   }
 

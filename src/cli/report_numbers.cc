@@ -127,7 +127,7 @@ void add_checkpoints(Page& page, const Report& r, bool windowed) {
   if (!windowed) {
     line.add(plural(r.saves, "save"), Ink::strong);
     if (r.save_interval_s) {
-      line.add(fmt::format(", one every {}",
+      line.add(fmt::format(", one every {} on average",
                            human_duration(std::llround(*r.save_interval_s * 1e9), style)));
     }
     if (r.failed_saves > 0) {

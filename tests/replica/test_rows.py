@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 from typing import Any
@@ -179,6 +180,8 @@ def test_people_see_what_a_delta_is(machine: Machine) -> None:
     assert f"{newest}" in listed and "good · newest · a delta" in listed, listed
     table = machine.headway("ckpt", "show", path, "model.user.weight")
     assert "/rank-00000.safetensors" in table
+    assert re.search(r"rows put over them\n +40 +rank 0 +step-.*/rank-00000.delta\n", table), table
+    assert re.search(r" +40 +rank 0 +rank-00000.delta\n", table), "its own, last"
     # With its bases, which keep their order and get new names.
     copy = machine.tmp / "copy"
     for _ in range(2):
