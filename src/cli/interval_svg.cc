@@ -330,7 +330,11 @@ class Plot {
     if (replayed_.empty()) return;
     put("<circle class=\"dot\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.6\"/>\n", px + kSample - 12,
         kCurvesY - 5);
-    text(px + kSample, kCurvesY, "quiet", "start", "replayed with its own failures");
+    const bool cut = std::any_of(replayed_.begin(), replayed_.end(),
+                                 [&](const Point& p) { return p.waste > top_; });
+    text(px + kSample, kCurvesY, "quiet", "start",
+         cut ? "replayed with its own failures; \u25b3 above the picture"
+             : "replayed with its own failures");
   }
 
   void name_area(const char* kind, std::string_view words) {
