@@ -16,6 +16,9 @@ namespace headway::agent {
 namespace {
 
 constexpr std::int64_t kRequeueWaitNs = 5'000'000'000;
+// For a controller that is busy: without its answer a job that could come back is over.
+constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr int kAskAgainMs = 500;
 // Where the grace time's end is not known; longer ones are hardly configured.
 constexpr std::int64_t kStayNsMax = 900'000'000'000;
 constexpr std::size_t kWordsBytesMax = 64 * 1024;
@@ -127,20 +130,36 @@ std::optional<std::int64_t> SlurmScheduler::take_notice_ns() {
   return notice_ns_;
 }
 
-void SlurmScheduler::come_back(Console& console, Signals& own_signals) {
+// A warning may be long ago: meanwhile the limit itself may have ended the ranks, before its signal
+// got to us. So what was said since they ended counts, and an older answer only where there is none.
+StopCause SlurmScheduler::cause_by_now() {
   StopCause why = cause_at_end();
-  if (again_) return;  // Slurm has ended the job itself
-  if (at_stop_) {
-    // A warning may be long ago: meanwhile the limit itself may have ended the ranks, before its
-    // signal got to us. Without an answer the old one counts.
-    const std::optional<SlurmJob> before = at_stop_;
+  const std::optional<SlurmJob> before = asked_at_end_ ? std::nullopt : at_stop_;
+  if (before) {
     ask_why();
-    const StopCause now = cause(end_wait_ns);
-    if (at_stop_) {
-      why = now;
-    } else {
-      at_stop_ = before;
+    why = cause(end_wait_ns);
+  }
+  const std::int64_t until_ns = base::monotonic_ns() + kPatienceNs;
+  while (!at_stop_ && !before && base::monotonic_ns() < until_ns) {
+    if (stop_ask_.state() != Ask::State::pending) {
+      ::poll(nullptr, 0, kAskAgainMs);
+      ask_why();
     }
+    why = cause(end_wait_ns);
+  }
+  if (at_stop_ || !before) return why;
+  at_stop_ = before;
+  return cause();
+}
+
+void SlurmScheduler::come_back(Console& console, Signals& own_signals) {
+  if (!notice_ns_ || !asks_ || when_ == RequeueWhen::never) return;
+  const StopCause why = cause_by_now();
+  if (again_) return;  // Slurm has ended the job itself
+  if (!at_stop_) {
+    console.warn(fmt::format("Slurm job {}: scontrol show job: no answer, so it is not requeued; "
+                             "`scontrol requeue {}` brings it back",
+                             info_.job_id, info_.job_id));
   }
   if (!at_stop_ || !should_requeue(*at_stop_, info_.restart_count, why, when_)) return;
   Ask ask;

@@ -52,6 +52,7 @@ class SlurmScheduler final : public Scheduler {
  private:
   [[nodiscard]] std::string words() const;
   void ask_why();
+  StopCause cause_by_now();
   void ask_job(Ask& ask) const;
   void stay_until_told(Signals& own_signals) const;
 
