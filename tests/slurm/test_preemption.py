@@ -81,30 +81,42 @@ def test_a_clean_end_inside_the_grace_time_does_not_end_the_job(cluster, runner,
     assert report["state"] == "finished"
 
 
-# Before the real one: the second question after a job, the one at its stop, dies of SIGTERM, which
-# Slurm sends to all processes of a step.
-DIES_ONCE = """#!/bin/sh
+# Before the real one: a question after a job has its number, from 1 at the launch.
+ASKED = """#!/bin/sh
 if [ "$1 $2" = "show job" ]; then
   echo >> {count}
-  [ "$(wc -l < {count})" = 2 ] && kill -TERM $$
+  number=$(wc -l < {count})
+  {what}
 fi
 exec {real} "$@"
 """
+# The one at the stop dies of SIGTERM, which Slurm sends to all processes of a step.
+DIES = "[ $number = 2 ] && kill -TERM $$"
+# A controller that is busy answers nobody for a while.
+IS_BUSY = "[ $number -ge 2 ] && [ $number -le 4 ] && sleep 3 && exit 1"
 
 
-def test_a_question_that_is_killed_with_the_step_is_asked_again(cluster, runner, tmp_path):
-    wrapper = tmp_path / "bin" / "scontrol"
+@pytest.mark.parametrize(
+    ("what", "asked", "told"),
+    [
+        pytest.param(DIES, 3, ["preemption"], id="dies"),
+        pytest.param(IS_BUSY, 5, [], id="busy"),  # the record was closed before the answer came
+    ],
+)
+def test_a_question_without_an_answer_is_asked_again(cluster, runner, tmp_path, what, asked, told):
+    wrapper, count = tmp_path / "bin" / "scontrol", tmp_path / "asked"
     wrapper.parent.mkdir()
-    wrapper.write_text(DIES_ONCE.format(count=tmp_path / "asked", real=shutil.which("scontrol")))
+    wrapper.write_text(ASKED.format(count=count, what=what, real=shutil.which("scontrol")))
     wrapper.chmod(0o755)
     path = f"env PATH={wrapper.parent}:$PATH"
     job = runner.submit(runner.script(SAVES), by=f"srun {path}")
     job.wait_printed("fresh")
     cluster.preempt()
     job.wait_requeued()
+    assert "preempted; back in the queue" in job.printed()
     assert job.wait_over() == "COMPLETED", job.printed()
-    assert (tmp_path / "asked").read_text().count("\n") >= 3
-    assert [row["origin"] for row in runner.report()["failures"]] == ["preemption"]
+    assert count.read_text().count("\n") >= asked
+    assert [row["origin"] for row in runner.report()["failures"]] == told
 
 
 def test_a_rank_that_catches_nothing_uses_its_grace_time(cluster, runner):
