@@ -131,7 +131,8 @@ std::optional<std::int64_t> SlurmScheduler::take_notice_ns() {
 }
 
 // A warning may be long ago: meanwhile the limit itself may have ended the ranks, before its signal
-// got to us. So what was said since they ended counts, and an older answer only where there is none.
+// got to us. So what was said since they ended counts, and an older answer only where there is
+// none.
 StopCause SlurmScheduler::cause_by_now() {
   StopCause why = cause_at_end();
   const std::optional<SlurmJob> before = asked_at_end_ ? std::nullopt : at_stop_;
@@ -157,9 +158,10 @@ void SlurmScheduler::come_back(Console& console, Signals& own_signals) {
   const StopCause why = cause_by_now();
   if (again_) return;  // Slurm has ended the job itself
   if (!at_stop_) {
-    console.warn(fmt::format("Slurm job {}: scontrol show job: no answer, so it is not requeued; "
-                             "`scontrol requeue {}` brings it back",
-                             info_.job_id, info_.job_id));
+    console.warn(
+        fmt::format("Slurm job {}: scontrol show job: no answer, so it is not requeued; "
+                    "`scontrol requeue {}` brings it back",
+                    info_.job_id, info_.job_id));
   }
   if (!at_stop_ || !should_requeue(*at_stop_, info_.restart_count, why, when_)) return;
   Ask ask;
