@@ -260,11 +260,14 @@ void add_trainer(nb::module_& module) {
              raise_if_bad(status);
            })
       .def(
-          "adopt",
-          [](PyTrainer& self, const Whole& whole, bool spare) {
-            return self.trainer().adopt(whole, spare);
-          },
-          nb::arg("whole"), nb::arg("spare"), nb::call_guard<nb::gil_scoped_release>());
+          "adopt", [](PyTrainer& self, const Whole& whole) { return self.trainer().adopt(whole); },
+          nb::arg("whole"), nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "settle",
+          [](PyTrainer& self, double wait_s) { return self.trainer().settle(to_ns(wait_s)); },
+          nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
+      .def("take_changed_early",
+           [](PyTrainer& self) { return self.trainer().take_changed_early(); });
 }
 
 }  // namespace headway::python

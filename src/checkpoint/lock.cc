@@ -46,7 +46,8 @@ base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return base::errno_status(path, "lock", errno);
     return base::Status::invalid(
-        fmt::format("{}: in use by {}; try again when it is done", folder, owner_of(fd.get())));
+        fmt::format("{}: in use by {}; wait until that has ended, or name another folder", folder,
+                    owner_of(fd.get())));
   }
   const std::string text = owner_text(purpose) + "\n";
   // A full disk is a reason to prune, not to refuse it: the lock holds without the note.

@@ -67,8 +67,8 @@ std::string why(Fate fate, const Look& look, const Options& options, std::uint64
       return "a newer one is read with it";
     case Fate::left:
       if (look.is_link) return "a link";
-      return std::string(state_word(look)) +
-             (state_word(look) == "damaged" ? "; --damaged removes it" : "");
+      if (state_word(look) != "damaged") return std::string(state_word(look));
+      return look.anchor ? "damaged, and an anchor" : "damaged; --damaged removes it";
     case Fate::goes:
       return look.name.step > newest_step
                  ? fmt::format("though of a later step: step {} came in after it", newest_step)

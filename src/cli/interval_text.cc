@@ -151,7 +151,10 @@ void add_seen(Page& page, const IntervalJob& job) {
   const Style& style = page.style();
   Line saves = labelled("Saves seen");
   saves.add(human_count(job.saves), Ink::strong);
-  if (job.used_interval_s) saves.add(", mostly every " + both_ways(*job.used_interval_s, style));
+  if (job.used_interval_s) {
+    saves.add(job.replica ? ", to the disk mostly every " : ", mostly every ");
+    saves.add(both_ways(*job.used_interval_s, style));
+  }
   if (job.base_step_s) saves.add("; a step takes " + human(*job.base_step_s, style));
   page.add_broken(saves, kLabelColumns);
 

@@ -194,10 +194,17 @@ TEST_F(HolderTest, TheSuccessorFindsWhatWasSealedAndTakesIt) {
   ASSERT_TRUE(next.trainer.verify(left[0]).ok());
   ASSERT_TRUE(next.trainer.plan({{{"w", DType::u8, {next.memory.size()}, {0}}, true}}, 2).ok());
   EXPECT_EQ(next.trainer.stage()->plan().layout_hash, left[0].facts.layout_hash);
-  const auto live = next.trainer.adopt(left[0], true);
-  ASSERT_EQ(live, left[0].slot) << "another step is there: nothing is copied";
+  const auto live = next.trainer.adopt(left[0]);
+  ASSERT_EQ(live, left[0].slot) << "nobody waits for a copy";
+  ASSERT_TRUE(next.trainer.settle(kLongNs));
   EXPECT_EQ(live->state(), SlotState::live);
   EXPECT_EQ(live->image()[4096], std::byte{6});
+  EXPECT_FALSE(next.trainer.take_changed_early());
+  live->image()[4096] = std::byte{99};
+  const auto kept = next.trainer.left_behind(0);
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].facts, left[0].facts) << "who comes after a second crash finds step 6";
+  EXPECT_TRUE(next.trainer.verify(kept[0]).ok());
   ASSERT_TRUE(next.save(7, true)) << "in the slot that the holder made instead";
   ASSERT_TRUE(wait_for(Say::durable, 7));
   left = next.trainer.left_behind(0);
@@ -215,12 +222,14 @@ TEST_F(HolderTest, TheOnlyCopyIsNotGivenAway) {
   const auto left = next.trainer.left_behind(kLongNs);
   ASSERT_EQ(left.size(), 1U);
   ASSERT_TRUE(next.trainer.plan({{{"w", DType::u8, {next.memory.size()}, {0}}, true}}, 2).ok());
-  const auto live = next.trainer.adopt(left[0], false);
+  ASSERT_TRUE(left[0].slot->try_pin()) << "it is on its way to the disk";
+  const auto live = next.trainer.adopt(left[0]);
   ASSERT_NE(live, nullptr);
   EXPECT_NE(live, left[0].slot);
-  EXPECT_EQ(left[0].slot->state(), SlotState::sealed);
+  EXPECT_EQ(left[0].slot->state(), SlotState::pinned);
   EXPECT_TRUE(std::equal(live->image().begin() + 4096, live->image().begin() + 9'000'000,
                          left[0].slot->image().begin() + 4096));
+  left[0].slot->unpin();
 }
 
 TEST_F(HolderTest, TheNextHolderGoesOnWhereOneDied) {

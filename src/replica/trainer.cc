@@ -35,18 +35,19 @@ std::vector<Whole> Trainer::whole_ones() {
 }
 
 // Of those that may be written into the one that holds the least: nothing, half, the oldest.
-std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes) {
+std::shared_ptr<Slot> Trainer::find_free(std::uint64_t bytes, const Slot* but) {
+  if (!settle(0)) return nullptr;
   const auto whole = whole_ones();
+  const auto fits = [&](const Slot& slot, SlotState wanted) {
+    return slot.capacity() >= bytes && slot.state() == wanted && &slot != but;
+  };
   for (const SlotState wanted : {SlotState::empty, SlotState::writing}) {
     for (const auto& slot : link_.slots()) {
-      if (slot->capacity() >= bytes && slot->state() == wanted) return slot;
+      if (fits(*slot, wanted)) return slot;
     }
   }
   for (std::size_t i = whole.size(); i > 1; --i) {
-    const Whole& oldest = whole[i - 1];
-    if (oldest.slot->capacity() >= bytes && oldest.slot->state() == SlotState::sealed) {
-      return oldest.slot;
-    }
+    if (fits(*whole[i - 1].slot, SlotState::sealed)) return whole[i - 1].slot;
   }
   return nullptr;
 }
@@ -133,14 +134,15 @@ void Trainer::free_live() {
   }
 }
 
-std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool spare) {
+std::shared_ptr<Slot> Trainer::adopt(const Whole& whole) {
   const std::uint64_t bytes = whole.facts.rest.end;
-  std::shared_ptr<Slot> live;
-  if (spare && whole.slot->try_adopt()) {
+  const auto other = find_free(bytes, whole.slot.get());
+  if (!other || !other->try_begin()) return nullptr;
+  auto live = other;
+  if (whole.slot->state() == SlotState::sealed) {
     live = whole.slot;
+    backup_ = std::make_unique<Backup>(whole.slot, whole.facts, other);
   } else {
-    live = find_free(bytes);
-    if (!live || live == whole.slot || !live->try_begin()) return nullptr;
     const auto chunks = chunks_of(whole.facts.own, whole.facts.rest);
     team_.run(chunks.size(), [&](std::size_t i) {
       (void)base::copy_crc32c(live->image().data() + chunks[i].begin,
@@ -151,6 +153,15 @@ std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool spare) {
   room_.bytes = std::max(room_.bytes, bytes);
   link_.reserve(room_);  // for the one that is used up
   return live;
+}
+
+bool Trainer::settle(std::int64_t wait_ns) {
+  if (!backup_) return true;
+  if (!backup_->wait(wait_ns)) return false;
+  changed_early_ = !backup_->kept();
+  backup_.reset();
+  link_.reserve(room_);
+  return true;
 }
 
 }  // namespace headway::replica

@@ -8,9 +8,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
+#include "replica/backup.h"
 #include "replica/changed_rows.h"
 #include "replica/copy_team.h"
 #include "replica/link.h"
@@ -74,13 +76,18 @@ class Trainer {
   // Slots that were a dead process's own memory are free again. Not after adopt().
   void free_live();
   base::Status verify(const Whole& whole) { return whole.slot->verify(whole.facts, team_); }
-  // The step as memory of our own: the slot itself if `spare` says that there is another copy of
-  // it or of an older step, else a copy in another slot. None: there is no slot for that.
-  std::shared_ptr<Slot> adopt(const Whole& whole, bool spare);
+  // The step as memory of our own: the slot itself, of which a copy is made beside (backup.h), or
+  // where that is on its way to the disk a copy of it. None: there is no second slot for that.
+  // Before the memory is changed comes settle().
+  std::shared_ptr<Slot> adopt(const Whole& whole);
+  // Waits for that copy. False: it is not over.
+  bool settle(std::int64_t wait_ns);
+  // Was the memory changed before the copy was whole? Asked for once.
+  bool take_changed_early() { return std::exchange(changed_early_, false); }
 
  private:
   std::vector<Whole> whole_ones();
-  std::shared_ptr<Slot> find_free(std::uint64_t bytes);
+  std::shared_ptr<Slot> find_free(std::uint64_t bytes, const Slot* but = nullptr);
   std::shared_ptr<Slot> find_free_for_rows();
   [[nodiscard]] bool has_image();
   bool wait_for(const std::function<bool()>& found, std::int64_t wait_ns);
@@ -107,6 +114,8 @@ class Trainer {
   std::uint64_t sequence_ = 0;
   std::uint64_t saved_ = 0;  // the sequence of the last one that was to get to the disk
   std::string image_;        // the slot that rows go into; "": there is none
+  std::unique_ptr<Backup> backup_;
+  bool changed_early_ = false;
 };
 
 }  // namespace headway::replica

@@ -27,6 +27,21 @@ def test_a_killed_trainer_goes_on_from_memory(machine: Machine, undisturbed: str
     assert end_of(output) == undisturbed
 
 
+def test_killed_again_and_again_it_goes_on_from_the_same_step(machine: Machine) -> None:
+    """Before the next save: what it went on from is still there, whatever is older."""
+    words = {"EVERY": 1000, "STAGE": 4, "SLOW": 0.1, "WIDTH": 600, "STAGING": "full"}
+    machine.run("train.py", STEPS=2, **words)
+    assert machine.steps() == [2]
+    tiers = []
+    for kill in (9, 9, 10, 9):
+        Path(f"{machine.checkpoints}.killed").unlink(missing_ok=True)
+        output = machine.run("train.py", code=-signal.SIGKILL, KILL=kill, **words)
+        tiers += re.findall(r"goes on after (\d+) from (.*)", output)
+    assert tiers == [("2", "disk"), *[("8", "replica")] * 3], tiers
+    machine.end_holders()
+    assert machine.steps() == [2, 8], "and it is written when nobody comes back"
+
+
 def test_it_goes_on_from_disk_where_memory_is_gone(machine: Machine, undisturbed: str) -> None:
     machine.run("train.py", code=-signal.SIGKILL, KILL=7, EVERY=2, SURE=1)
     machine.end_holders()

@@ -119,4 +119,5 @@ def test_one_checkpointer_a_folder(machine: Machine) -> None:
 
 def test_a_checkpoint_is_no_folder_of_checkpoints(machine: Machine) -> None:
     output = machine.run("mistakes.py")
+    assert "mistakes.py is a file: want the path of the folder to save into\n" in output
     assert "is a checkpoint; name the folder it is in: " + str(machine.checkpoints) in output

@@ -111,6 +111,10 @@ def folder_of(given: Any) -> str:
             f"checkpointer: folder={_short(given)}: want the path of the folder to save into"
         )
     folder = os.path.abspath(folder)
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise CheckpointUsageError(
+            f"checkpointer: {folder} is a file: want the path of the folder to save into"
+        )
     if os.path.exists(os.path.join(folder, "MANIFEST.json")):
         raise CheckpointUsageError(
             f"checkpointer: {folder} is a checkpoint; name the folder it is in: "

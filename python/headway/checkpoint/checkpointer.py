@@ -30,6 +30,7 @@ from headway.checkpoint.outcome import Outcome, but_for
 from headway.checkpoint.parts import StatefulPart
 from headway.checkpoint.restore import STORED_MAX, restore
 from headway.checkpoint.same import Sameness
+from headway.checkpoint.settle import Settling
 from headway.checkpoint.staging import Begun, Staging
 from headway.checkpoint.tensors import Piece, Placed, address_of, view
 from headway.checkpoint.untouched import Untouched
@@ -37,14 +38,20 @@ from headway.checkpoint.untouched import Untouched
 WAIT_S = 3600.0
 
 
-def _has_checkpoints(folder: str, step: int | None = None) -> bool:
-    """Any, or a good one of this step."""
+def _has_checkpoints(folder: str) -> bool:
     try:
-        if step is not None:
-            return any(one[1] == step for one in _replica.list_checkpoints(folder, STORED_MAX)[0])
         return any(_replica.list_checkpoints(folder, 1))
     except CheckpointError:  # who cannot look into it will not save there either, and hears of it
         return False
+
+
+def _on_disk(folder: str, step: int) -> int:
+    """This step, if it is there, else that of the newest; -1: nothing is."""
+    try:
+        steps = [one[1] for one in _replica.list_checkpoints(folder, STORED_MAX)[0]]
+    except CheckpointError:
+        return -1
+    return step if step in steps else next(iter(steps), -1)
 
 
 def _fails(error: BaseException | None) -> bool:
@@ -124,6 +131,7 @@ class Checkpointer:
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
         self._seen: int | None = None
         self._untouched: Untouched | None = None  # where what was restored is not on disk
+        self._settling: Settling | None = None  # of what was restored
         self._closed = False
         self.allow_missing: tuple[str, ...] = ()  # what restore() may do without
         self._owed: int | None = None  # the step of a save that found no room, until the next one
@@ -197,6 +205,7 @@ class Checkpointer:
         self._check_usable("maybe_save()")
         step, data = self._numbers("maybe_save()", step, data)
         self._outcome.look(self._seen)
+        self._settle()
         if should_stop(step):
             self.save(step, data=data, wait=True)
             return True
@@ -223,6 +232,14 @@ class Checkpointer:
         self.skipped += not saved
         return saved
 
+    def settle_before_steps(self) -> None:
+        """For whoever restores: the model's memory is that of a replica now."""
+        self._settling = Settling(self.trainer)
+
+    def _settle(self) -> None:
+        if self._settling is not None and self._settling.is_over():
+            self._settling = None
+
     def _makes_up(self, step: int) -> bool:
         """Is it time to try a save again that found no room? After 1, 2, 4, 8 … steps: each try
         costs a little, and all ranks have to make it at the same step."""
@@ -230,6 +247,7 @@ class Checkpointer:
         return late > 0 and late & (late - 1) == 0
 
     def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
+        self._settle()
         now_ns = self.clock.now_ns()
         self.cadence.started(step, persist)
         tensors = self._tensors()
@@ -374,6 +392,7 @@ class Checkpointer:
         if self._closed:
             return
         self.wait()
+        self._settle()
         problem = self._save_last() if self._lacks_last() else ""
         self.wait()
         self.staging.close()
@@ -515,6 +534,8 @@ class Checkpointer:
     def _mind_what_is_in_memory(self, step: int) -> None:
         """A save may have failed before: what is not on disk and is not trained on, close() saves.
         A holder that has tried would not try again."""
-        first = self.place.rank == 0 and not _has_checkpoints(self.folder, step)
-        if self.group.first_says([int(first)])[0]:
+        first = _on_disk(self.folder, step) if self.place.rank == 0 else -1
+        (durable,) = self.group.first_says([first])
+        self._outcome.durable = durable if durable >= 0 else None
+        if durable != step:
             self._seen, self._untouched = step, Untouched(self.parts.get("model"))

@@ -63,9 +63,7 @@ def _of_ranks_elsewhere(place: Place) -> list[Any]:
     return [whole for whole in found if whole is not None]
 
 
-def from_memory(
-    keeper: Checkpointer, candidate: choose.Candidate, images: list[Image], spare: bool
-) -> Restored:
+def from_memory(keeper: Checkpointer, candidate: choose.Candidate, images: list[Image]) -> Restored:
     """All ranks call it, and all raise where one cannot go on, before anything is changed."""
     mine = [image for image in images if image.key == choose.key_of(candidate)]
     good, problem = _sound(keeper, mine)
@@ -74,7 +72,7 @@ def from_memory(
         peers.Said(own is not None, {d for image in good for d in image.documents}, problem)
     )
     if all(one.has for one in said) and own is not None:
-        return _from_own(keeper, own, spare)
+        return _from_own(keeper, own)
     problems = [one.problem for one in said if one.problem]
     try:
         served = peers.serve(keeper, candidate, good, said)
@@ -85,8 +83,8 @@ def from_memory(
     if own is None:
         assert served is not None
         return peers.put(keeper, candidate, served)
-    # It stays what it is: those that were served have it only as their tensors.
-    return _from_own(keeper, own, False)._replace(by_peers=True)
+    # Those that were served have it only as their tensors.
+    return _from_own(keeper, own)._replace(by_peers=True)
 
 
 def _sound(keeper: Checkpointer, images: list[Image]) -> tuple[list[Image], str]:
@@ -107,7 +105,9 @@ def _is_own(image: Image, place: Place) -> bool:
     return image.rank == place.rank and image.ranks == place.world_size
 
 
-def _from_own(keeper: Checkpointer, image: Image, spare: bool) -> Restored:
+def _from_own(keeper: Checkpointer, image: Image) -> Restored:
+    """The image's memory becomes the tensors', and a copy of it is made before they change
+    (src/replica/backup.h): who comes after a second crash finds it as this one did."""
     whole = image.whole
     text = image.text_of(keeper.place.rank)
     if text is None:
@@ -116,7 +116,9 @@ def _from_own(keeper: Checkpointer, image: Image, spare: bool) -> Restored:
     targets = live.model_targets(keeper, document)
     for name, tensor in targets.items():
         _check_fits(name, tensor, image)
-    slot = keeper.trainer.adopt(whole, spare) if _may_adopt(keeper, targets) else None
+    slot = keeper.trainer.adopt(whole) if _may_adopt(keeper, targets) else None
+    if slot is not None:
+        keeper.settle_before_steps()
     memory = slot if slot is not None else whole.slot
 
     def at(name: str) -> torch.Tensor:
@@ -135,7 +137,10 @@ def _from_own(keeper: Checkpointer, image: Image, spare: bool) -> Restored:
     threading.Thread(target=_let_go, args=(replaced,)).start()
 
     def fetch(name: str) -> torch.Tensor:
-        taken = at(name) if slot is not None else at(name).clone()
+        taken = at(name)
+        # Only optimizers leave alone until they step what is theirs.
+        if slot is None or live.parameter_of(keeper, name) is None:
+            taken = taken.clone()
         return live.as_state_of(keeper, name, taken)
 
     live.load_rest(keeper, document, fetch, whole.world_size)
@@ -166,9 +171,10 @@ def _check_fits(name: str, tensor: torch.Tensor, image: Image) -> None:
 
 
 def _is_adoptable(tensor: torch.Tensor) -> bool:
-    """Alone in its memory, on the processor: nobody else would go on using the old one."""
+    """Alone in its memory, on the processor: nobody else would go on using the old one. And changed
+    by optimizers only: buffers change when a model is used."""
     return (
-        type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+        type(tensor) is torch.nn.Parameter
         and tensor.device.type == "cpu"
         and tensor.is_contiguous()
         and tensor.grad is None

@@ -38,12 +38,11 @@ def restore(keeper: Checkpointer) -> Restored | None:
     over = [f"a checkpoint is passed over: {one.text}" for one in damaged if one.newest]
     _say_what_is_lost(keeper, offers, found)
     passed = Passed()
-    for index, candidate in enumerate(found):
-        spare = len(found) > index + 1
+    for candidate in found:
         problem, restored = None, None
         try:
             if candidate.tier in ("replica", "peer"):
-                restored = memory.from_memory(keeper, candidate, images, spare)
+                restored = memory.from_memory(keeper, candidate, images)
             else:
                 restored = _from_disk(keeper, _on_disk(keeper, candidate))
         except CheckpointError as error:

@@ -22,8 +22,8 @@ class Untouched:
         self._hook = register_optimizer_step_post_hook(self._on_step)
 
     def _on_step(self, *_: Any) -> None:
-        self._stepped = True
-        self._hook.remove()
+        if not torch.compiler.is_dynamo_compiling():  # nothing of ours in a compiled optimizer
+            self._stepped = True
 
     def _versions(self) -> list[int]:
         state = self._part.state().values() if isinstance(self._part, ModelPart) else ()

@@ -80,6 +80,7 @@ answer("closed for good", again.restore)
 answer("values", lambda: hw.checkpointer(folder, model=model, values=[1]))
 tables = torch.nn.Sequential(torch.nn.Embedding(4, 2))
 answer("dense", lambda: hw.checkpointer(folder, model=tables, staging="rows"))
+answer("a file", lambda: hw.checkpointer(__file__, model=model))
 inside = glob.glob(f"{folder}/step-*")[0]
 answer("inside", lambda: hw.checkpointer(inside, model=model))
 sparse = torch.nn.Embedding(10, 2, sparse=True)
