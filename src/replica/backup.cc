@@ -13,8 +13,13 @@ constexpr std::chrono::milliseconds kLook{1};
 
 }  // namespace
 
-Backup::Backup(std::shared_ptr<Slot> from, const SlotFacts& facts, std::shared_ptr<Slot> to)
-    : from_(std::move(from)), facts_(facts), to_(std::move(to)), is_over_(over_.get_future()) {
+Backup::Backup(std::shared_ptr<Slot> from, const SlotFacts& facts, std::shared_ptr<Slot> to,
+               std::function<void()> then)
+    : from_(std::move(from)),
+      facts_(facts),
+      to_(std::move(to)),
+      then_(std::move(then)),
+      is_over_(over_.get_future()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -50,6 +55,7 @@ void Backup::run() {
   }
   // A holder may be writing it to the disk: then it is pinned for so long.
   while (!leave_ && from_->is_intact() && !from_->try_adopt()) std::this_thread::sleep_for(kLook);
+  then_();
   over_.set_value();
 }
 

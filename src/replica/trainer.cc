@@ -141,7 +141,6 @@ std::shared_ptr<Slot> Trainer::adopt(const Whole& whole) {
   auto live = other;
   if (whole.slot->state() == SlotState::sealed) {
     live = whole.slot;
-    backup_ = std::make_unique<Backup>(whole.slot, whole.facts, other);
   } else {
     const auto chunks = chunks_of(whole.facts.own, whole.facts.rest);
     team_.run(chunks.size(), [&](std::size_t i) {
@@ -150,8 +149,15 @@ std::shared_ptr<Slot> Trainer::adopt(const Whole& whole) {
     });
     if (!live->try_adopt()) return nullptr;
   }
-  room_.bytes = std::max(room_.bytes, bytes);
-  link_.reserve(room_);  // for the one that is used up
+  room_.bytes = std::max(room_.bytes, whole.slot->capacity());
+  room_.count = std::max(room_.count, 2U);
+  // Another one for the one that is used up, as soon as it is.
+  const auto ask = [this, room = room_] { link_.reserve(room); };
+  if (live == whole.slot) {
+    backup_ = std::make_unique<Backup>(whole.slot, whole.facts, other, ask);
+  } else {
+    ask();
+  }
   return live;
 }
 
@@ -160,7 +166,6 @@ bool Trainer::settle(std::int64_t wait_ns) {
   if (!backup_->wait(wait_ns)) return false;
   changed_early_ = !backup_->kept();
   backup_.reset();
-  link_.reserve(room_);
   return true;
 }
 

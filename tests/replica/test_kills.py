@@ -112,6 +112,8 @@ def test_whatever_is_killed(machine: Machine, script: str, victims: list[int]) -
             for pid in machine.holders_of(agent.pid):
                 kill(pid)
         else:
+            agent_pid = agent.pid
+            wait_until(lambda: machine.holders_of(agent_pid), "the agent has a holder")  # noqa: B023
             # Its holder writes what is in memory, and that is gone then.
             memory_lost_ns.append(time.monotonic_ns())
             agent.kill()
