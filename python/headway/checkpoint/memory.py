@@ -138,8 +138,9 @@ def _from_own(keeper: Checkpointer, image: Image) -> Restored:
 
     def fetch(name: str) -> torch.Tensor:
         taken = at(name)
-        # Only optimizers leave alone until they step what is theirs.
-        if slot is None or live.parameter_of(keeper, name) is None:
+        # The model has its own by now, and optimizers leave alone what is theirs until they step.
+        stays = slot is not None and live.parameter_of(keeper, name) is not None
+        if name not in targets and not stays:
             taken = taken.clone()
         return live.as_state_of(keeper, name, taken)
 
