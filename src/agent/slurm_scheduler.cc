@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kRequeueWaitNs = 5'000'000'000;
 // For a controller that is busy: without its answer a job that could come back is over.
-constexpr std::int64_t kPatienceNs = 30'000'000'000;
+constexpr std::int64_t kPatienceNs = 20'000'000'000;
 constexpr int kAskAgainMs = 500;
 // Where the grace time's end is not known; longer ones are hardly configured.
 constexpr std::int64_t kStayNsMax = 900'000'000'000;

@@ -91,8 +91,9 @@ def test_a_stop_nobody_explains_is_neither_preemption_nor_success(agent, control
     controller.is_silent()
     process = started(agent, until, text)
     process.terminate()
-    process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=120)
     assert process.returncode == TERM
+    assert b"no answer, so it is not requeued; `scontrol requeue 4711` brings it back" in errors
     journal = journal_of(agent)
     assert [mark.origin for mark in journal.named("failure")] == (
         ["unknown"] if text == WAITS else []
