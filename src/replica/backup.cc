@@ -1,8 +1,10 @@
 #include "replica/backup.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/crc32c.h"
 
@@ -10,6 +12,7 @@ namespace headway::replica {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{1};
+constexpr std::size_t kPieceBytes = 128 << 10;  // stays in the cache
 
 }  // namespace
 
@@ -34,14 +37,18 @@ bool Backup::wait(std::int64_t limit_ns) const {
 
 bool Backup::copy() const {
   const auto chunks = chunks_of(facts_.own, facts_.rest);
+  std::vector<std::byte> piece(kPieceBytes);
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (leave_ || !from_->is_intact() || !to_->is_intact()) return false;
-    const auto [begin, end] = chunks[i];
-    std::byte* const there = to_->image().data() + begin;
-    std::memcpy(there, from_->image().data() + begin, end - begin);
-    // Of what has arrived: it may have changed on the way.
-    to_->checksums()[i] = base::crc32c(there, end - begin);
-    if (to_->checksums()[i] != from_->checksums()[i]) return false;
+    std::uint32_t crc = 0;
+    for (std::uint64_t at = chunks[i].begin; at < chunks[i].end; at += piece.size()) {
+      // Read once: what is summed and what is written are the same, whoever changes it meanwhile.
+      const std::size_t bytes = std::min<std::uint64_t>(piece.size(), chunks[i].end - at);
+      std::memcpy(piece.data(), from_->image().data() + at, bytes);
+      crc = base::copy_crc32c(to_->image().data() + at, piece.data(), bytes, crc);
+    }
+    if (crc != from_->checksums()[i]) return false;
+    to_->checksums()[i] = crc;
   }
   return true;
 }
