@@ -260,8 +260,11 @@ void add_trainer(nb::module_& module) {
              raise_if_bad(status);
            })
       .def(
-          "adopt", [](PyTrainer& self, const Whole& whole) { return self.trainer().adopt(whole); },
-          nb::arg("whole"), nb::call_guard<nb::gil_scoped_release>())
+          "adopt",
+          [](PyTrainer& self, const Whole& whole, bool on_disk) {
+            return self.trainer().adopt(whole, on_disk);
+          },
+          nb::arg("whole"), nb::arg("on_disk"), nb::call_guard<nb::gil_scoped_release>())
       .def(
           "settle",
           [](PyTrainer& self, double wait_s) { return self.trainer().settle(to_ns(wait_s)); },

@@ -134,8 +134,13 @@ void Trainer::free_live() {
   }
 }
 
-std::shared_ptr<Slot> Trainer::adopt(const Whole& whole) {
+std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool on_disk) {
   const std::uint64_t bytes = whole.facts.rest.end;
+  if (on_disk && whole.slot->try_adopt()) {
+    room_.bytes = std::max(room_.bytes, whole.slot->capacity());
+    link_.reserve(room_);
+    return whole.slot;
+  }
   const auto other = find_free(bytes, whole.slot.get());
   if (!other || !other->try_begin()) return nullptr;
   auto live = other;

@@ -78,8 +78,8 @@ class Trainer {
   base::Status verify(const Whole& whole) { return whole.slot->verify(whole.facts, team_); }
   // The step as memory of our own: the slot itself, of which a copy is made beside (backup.h), or
   // where that is on its way to the disk a copy of it. None: there is no second slot for that.
-  // Before the memory is changed comes settle().
-  std::shared_ptr<Slot> adopt(const Whole& whole);
+  // Before the memory is changed comes settle(). `on_disk`: the step is, and needs no other copy.
+  std::shared_ptr<Slot> adopt(const Whole& whole, bool on_disk = false);
   // Waits for that copy. False: it is not over.
   bool settle(std::int64_t wait_ns);
   // Was the memory changed before the copy was whole? Asked for once.

@@ -63,7 +63,9 @@ def _of_ranks_elsewhere(place: Place) -> list[Any]:
     return [whole for whole in found if whole is not None]
 
 
-def from_memory(keeper: Checkpointer, candidate: choose.Candidate, images: list[Image]) -> Restored:
+def from_memory(
+    keeper: Checkpointer, candidate: choose.Candidate, images: list[Image], on_disk: bool
+) -> Restored:
     """All ranks call it, and all raise where one cannot go on, before anything is changed."""
     mine = [image for image in images if image.key == choose.key_of(candidate)]
     good, problem = _sound(keeper, mine)
@@ -72,7 +74,7 @@ def from_memory(keeper: Checkpointer, candidate: choose.Candidate, images: list[
         peers.Said(own is not None, {d for image in good for d in image.documents}, problem)
     )
     if all(one.has for one in said) and own is not None:
-        return _from_own(keeper, own)
+        return _from_own(keeper, own, on_disk)
     problems = [one.problem for one in said if one.problem]
     try:
         served = peers.serve(keeper, candidate, good, said)
@@ -84,7 +86,7 @@ def from_memory(keeper: Checkpointer, candidate: choose.Candidate, images: list[
         assert served is not None
         return peers.put(keeper, candidate, served)
     # Those that were served have it only as their tensors.
-    return _from_own(keeper, own)._replace(by_peers=True)
+    return _from_own(keeper, own, False)._replace(by_peers=True)
 
 
 def _sound(keeper: Checkpointer, images: list[Image]) -> tuple[list[Image], str]:
@@ -105,9 +107,9 @@ def _is_own(image: Image, place: Place) -> bool:
     return image.rank == place.rank and image.ranks == place.world_size
 
 
-def _from_own(keeper: Checkpointer, image: Image) -> Restored:
-    """The image's memory becomes the tensors', and a copy of it is made before they change
-    (src/replica/backup.h): who comes after a second crash finds it as this one did."""
+def _from_own(keeper: Checkpointer, image: Image, on_disk: bool) -> Restored:
+    """The image's memory becomes the tensors', and where the step is not on disk a copy of it is
+    made before they change (src/replica/backup.h): who comes after a second crash finds it, too."""
     whole = image.whole
     text = image.text_of(keeper.place.rank)
     if text is None:
@@ -116,7 +118,7 @@ def _from_own(keeper: Checkpointer, image: Image) -> Restored:
     targets = live.model_targets(keeper, document)
     for name, tensor in targets.items():
         _check_fits(name, tensor, image)
-    slot = keeper.trainer.adopt(whole) if _may_adopt(keeper, targets) else None
+    slot = keeper.trainer.adopt(whole, on_disk) if _may_adopt(keeper, targets) else None
     if slot is not None:
         keeper.settle_before_steps()
     memory = slot if slot is not None else whole.slot

@@ -39,10 +39,11 @@ def restore(keeper: Checkpointer) -> Restored | None:
     _say_what_is_lost(keeper, offers, found)
     passed = Passed()
     for candidate in found:
+        on_disk = any(one.step == candidate.step for one in stored)
         problem, restored = None, None
         try:
             if candidate.tier in ("replica", "peer"):
-                restored = memory.from_memory(keeper, candidate, images)
+                restored = memory.from_memory(keeper, candidate, images, on_disk)
             else:
                 restored = _from_disk(keeper, _on_disk(keeper, candidate))
         except CheckpointError as error:
