@@ -162,8 +162,9 @@ void SlurmScheduler::come_back(Console& console, Signals& own_signals) {
         fmt::format("Slurm job {}: scontrol show job: no answer, so it is not requeued; "
                     "`scontrol requeue {}` brings it back",
                     info_.job_id, info_.job_id));
+    return;
   }
-  if (!at_stop_ || !should_requeue(*at_stop_, info_.restart_count, why, when_)) return;
+  if (!should_requeue(*at_stop_, info_.restart_count, why, when_)) return;
   Ask ask;
   ask.start({"scontrol", "show", "partition", "-o", at_stop_->partition}, environment_, signals_,
             kRequeueWaitNs);

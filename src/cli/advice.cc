@@ -86,8 +86,7 @@ constexpr Row kRows[] = {
      "own."},
     {Bucket::wasted_checkpoint_blocked,
      "Training stands still while state is saved. hw.checkpointer blocks only for a copy in "
-     "memory, "
-     "with staging=\"rows\" only for the rows that changed (docs/saving.md)."},
+     "memory, with staging=\"rows\" only for the rows that changed (docs/saving.md)."},
     {Bucket::wasted_other,
      "Time in the loop that belongs to no step. Put hw.phase(\"NAME\") around what runs between "
      "steps to see it by name."},

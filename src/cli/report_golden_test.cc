@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/source_path.h"
 #include "cli/report_against.h"
 #include "cli/report_text.h"
 #include "cli/report_view.h"
@@ -49,7 +50,7 @@ const Case kCases[] = {
 };
 
 std::string golden(const std::string& name) {
-  return std::string(HEADWAY_SOURCE_DIR) + "/tests/golden/" + name;
+  return base::source_path("tests/golden/" + name);
 }
 
 std::string read(const std::string& path) {

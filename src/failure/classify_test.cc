@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 
+#include "base/source_path.h"
 #include "failure/corpus.h"
 
 namespace headway::failure {
@@ -27,7 +28,7 @@ Classifier built_in() {
 
 TEST(Classify, TheCorpus) {
   const Classifier classifier = built_in();
-  const std::vector<Labelled> cases = read_corpus(HEADWAY_SOURCE_DIR "/tests/failure/corpus");
+  const std::vector<Labelled> cases = read_corpus(base::source_path("tests/failure/corpus"));
   ASSERT_GE(cases.size(), 150u);
   std::map<std::pair<std::string, std::string>, int> confusion;
   for (const Labelled& c : cases) {

@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "base/source_path.h"
 #include "failure/corpus.h"
 #include "failure/plain_scan.h"
 
@@ -19,7 +20,7 @@ class Scan : public testing::Test {
         plain_log_(rules_, where_log),
         plain_kernel_(rules_, where_kernel),
         plain_scheduler_(rules_, where_scheduler),
-        cases_(read_corpus(HEADWAY_SOURCE_DIR "/tests/failure/corpus")) {
+        cases_(read_corpus(base::source_path("tests/failure/corpus"))) {
     for (const Labelled& labelled : cases_) {
       each_line(labelled.evidence, false,
                 [&](const LineView& line) { lines_.emplace_back(line.text); });

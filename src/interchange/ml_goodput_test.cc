@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/source_path.h"
 #include "interchange/test_util.h"
 
 namespace headway::interchange {
@@ -24,7 +25,7 @@ std::string told(std::string_view text, std::string_view job = {}) {
 }
 
 TEST(MlGoodput, TellsARestartAsAnAttempt) {
-  const std::string folder = HEADWAY_SOURCE_DIR "/tests/data/interchange/";
+  const std::string folder = base::source_path("tests/data/interchange/");
   EXPECT_EQ(told(read_all(folder + "ml_goodput.jsonl")),
             read_all(folder + "ml_goodput_events.jsonl"));
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "base/source_path.h"
 #include "interchange/sacct_events.h"
 #include "interchange/test_util.h"
 
@@ -64,13 +65,13 @@ TEST(Sacct, LocalTimesFollowTZ) {
 }
 
 TEST(Sacct, OneAllocationPerRestart) {
-  const std::string text = read_all(HEADWAY_SOURCE_DIR "/tests/data/interchange/sacct_requeue.txt");
+  const std::string text = read_all(base::source_path("tests/data/interchange/sacct_requeue.txt"));
   auto table = parse_sacct(text, {.zone = Zone::utc});
   ASSERT_TRUE(table.ok()) << table.status().message();
   EXPECT_EQ(table->rows.size(), 4u);
   EXPECT_EQ(table->step_rows, 5u);
   EXPECT_EQ(told(text, {}),
-            read_all(HEADWAY_SOURCE_DIR "/tests/data/interchange/sacct_requeue.jsonl"));
+            read_all(base::source_path("tests/data/interchange/sacct_requeue.jsonl")));
 }
 
 TEST(Sacct, JoinsTheLaunchesThatTheJobRecordedItself) {

@@ -125,8 +125,9 @@ void Holder::finished(const Choice& choice, const Result<std::string>& name, std
     std::erase_if(seen_[number], [&](const Held& held) { return held.slot == slot; });
   }
   drop_broken();
-  for (const auto& slot : superseded(held(), choice)) slot->unpin();
-  for (const auto& slot : rows_in(held(), choice)) slot->clear();
+  const HeldByRank now = held();
+  for (const auto& slot : superseded(now, choice)) slot->unpin();
+  for (const auto& slot : rows_in(now, choice)) slot->clear();
   for (const auto& [number, slot] : choice.slots) {
     Rank& rank = *ranks_[number];
     if (slot->is_intact()) slot->unpin();

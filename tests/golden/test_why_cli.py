@@ -92,6 +92,18 @@ def test_all_ranks_are_heard_and_the_last_lines_shown(tmp_path: Path) -> None:
     assert "=fake" not in text + json.dumps(verdict)
 
 
+def test_a_full_folder_of_checkpoints_is_as_full_for_another_node(tmp_path: Path) -> None:
+    full = "No space left on device"
+    for said, elsewhere in [
+        (f"OSError: [Errno 28] {full}", True),
+        (f"CheckpointError: checkpointer: c: step 4 is not on disk: c/x: write: {full}", False),
+    ]:
+        (tmp_path / "a.log").write_text(f"{said}\n")
+        verdict = json.loads(headway("why", "--log", "a.log", "--json", folder=tmp_path).stdout)
+        assert (verdict["category"], verdict["elsewhere"]) == ("disk_full", elsewhere), said
+    assert "ckpt prune" in verdict["next"]
+
+
 def test_secrets_of_a_log_are_not_shown(tmp_path: Path) -> None:
     (tmp_path / "a.log").write_text(
         "ValueError: bad header Authorization: Bearer fake0fake1fake2\n"

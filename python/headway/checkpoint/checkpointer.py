@@ -28,7 +28,7 @@ from headway.checkpoint.live import Restored
 from headway.checkpoint.memory import ANSWER_S
 from headway.checkpoint.outcome import Outcome, but_for
 from headway.checkpoint.parts import StatefulPart
-from headway.checkpoint.restore import STORED_MAX, restore
+from headway.checkpoint.restore import restore
 from headway.checkpoint.same import Sameness
 from headway.checkpoint.settle import Settling
 from headway.checkpoint.staging import Begun, Staging
@@ -43,15 +43,6 @@ def _has_checkpoints(folder: str) -> bool:
         return any(_replica.list_checkpoints(folder, 1))
     except CheckpointError:  # who cannot look into it will not save there either, and hears of it
         return False
-
-
-def _on_disk(folder: str, step: int) -> int:
-    """This step, if it is there, else that of the newest; -1: nothing is."""
-    try:
-        steps = [one[1] for one in _replica.list_checkpoints(folder, STORED_MAX)[0]]
-    except CheckpointError:
-        return -1
-    return step if step in steps else next(iter(steps), -1)
 
 
 def _fails(error: BaseException | None) -> bool:
@@ -412,8 +403,10 @@ class Checkpointer:
     def _lacks_last(self) -> bool:
         """After wait(). One that failed is tried once more, and one that is only in memory is not
         left to a holder that could tell nobody."""
-        if self._seen is None or self._is_cut_off():
-            return self._seen is not None and self._seen != self.last_durable
+        if self._seen is None:
+            return False
+        if self._is_cut_off():
+            return self._seen != self.last_durable
         known = self._untouched is None or self._seen != self.last_saved or bool(self._untouched)
         if not self.group.all(known):
             self._seen = None  # trained on without a word to us: of which step it is nobody knows
@@ -524,18 +517,10 @@ class Checkpointer:
         self._only_in_memory = restored.by_peers
         self.cadence.remember(restored.cadence, in_memory and not restored.by_peers)
         self.last_saved = restored.step
-        if not in_memory:
-            self._outcome.durable = restored.step
-        else:
-            self._mind_what_is_in_memory(restored.step)
+        self._outcome.durable = restored.durable
+        if restored.durable != restored.step:
+            # A save may have failed before, and a holder that has tried would not try again: what
+            # is not trained on, close() saves.
+            self._seen, self._untouched = restored.step, Untouched(self.parts.get("model"))
         self.restored_from = restored.tier
         return restored.step
-
-    def _mind_what_is_in_memory(self, step: int) -> None:
-        """A save may have failed before: what is not on disk and is not trained on, close() saves.
-        A holder that has tried would not try again."""
-        first = _on_disk(self.folder, step) if self.place.rank == 0 else -1
-        (durable,) = self.group.first_says([first])
-        self._outcome.durable = durable if durable >= 0 else None
-        if durable != step:
-            self._seen, self._untouched = step, Untouched(self.parts.get("model"))

@@ -33,6 +33,7 @@ class Restored(NamedTuple):
     tier: str
     cadence: list[float]
     by_peers: bool = False  # of some ranks nothing was left in memory: others served them
+    durable: int | None = None  # this step, if it is on disk, else the newest that is
 
 
 def parse(text: bytes, where: str) -> dict[str, Any]:

@@ -38,8 +38,10 @@ def restore(keeper: Checkpointer) -> Restored | None:
     over = [f"a checkpoint is passed over: {one.text}" for one in damaged if one.newest]
     _say_what_is_lost(keeper, offers, found)
     passed = Passed()
+    # A file system may show the ranks different things: the first one's answer counts.
+    durable = [one.step for one in offers[0].stored]
     for candidate in found:
-        on_disk = any(one.step == candidate.step for one in stored)
+        on_disk = candidate.step in durable
         problem, restored = None, None
         try:
             if candidate.tier in ("replica", "peer"):
@@ -52,7 +54,9 @@ def restore(keeper: Checkpointer) -> Restored | None:
         if not problems and restored is not None:
             keeper.clock.is_past(candidate.time_ns)
             _pass_over(over)
-            return restored
+            on_disk = on_disk or candidate.tier in ("disk", "store")
+            newest = next(iter(durable), None)
+            return restored._replace(durable=candidate.step if on_disk else newest)
         what = f"step {candidate.step} ({candidate.tier})"
         over.append(f"{what} is passed over: {problems[0]}")
         if not isinstance(problems[0], Incomplete):
