@@ -1,6 +1,7 @@
 #include "replica/choose.h"
 
 #include <algorithm>
+#include <set>
 
 #include "replica/apply.h"
 
@@ -119,6 +120,33 @@ std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held, std::uint64
     }
   }
   return lost;
+}
+
+std::map<std::uint32_t, std::vector<std::shared_ptr<Slot>>> cut_off_rows(const HeldByRank& held) {
+  std::map<std::uint32_t, std::vector<std::shared_ptr<Slot>>> cut_off;
+  for (const auto& [rank, slots] : held) {
+    std::set<std::uint64_t> reached;  // sequences that an image has, or will have
+    std::vector<const Held*> rows;
+    for (const Held& one : slots) {
+      if (one.facts.since == 0) {
+        reached.insert(one.facts.sequence);
+      } else {
+        rows.push_back(&one);
+      }
+    }
+    std::sort(rows.begin(), rows.end(),
+              [](const Held* a, const Held* b) { return a->facts.sequence < b->facts.sequence; });
+    for (const Held* one : rows) {
+      const bool follows = reached.contains(one->facts.since) ||
+                           reached.contains(one->facts.sequence);  // it is in the image
+      if (follows) {
+        reached.insert(one->facts.sequence);
+      } else {
+        cut_off[rank].push_back(one->slot);
+      }
+    }
+  }
+  return cut_off;
 }
 
 std::vector<std::shared_ptr<Slot>> rows_in(const HeldByRank& held, const Choice& written) {

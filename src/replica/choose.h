@@ -56,6 +56,12 @@ struct RowsChoice {
 [[nodiscard]] std::vector<std::shared_ptr<Slot>> lost_rows(const HeldByRank& held,
                                                            std::uint64_t newest);
 
+// Rows that can get into no image any more, of each rank: what came before them is neither in an
+// image nor in a slot. Ranks seal one after the other, so a look that was taken while they did may
+// miss one: only what two looks find is lost.
+[[nodiscard]] std::map<std::uint32_t, std::vector<std::shared_ptr<Slot>>> cut_off_rows(
+    const HeldByRank& held);
+
 // Rows that are in the images that have been written.
 [[nodiscard]] std::vector<std::shared_ptr<Slot>> rows_in(const HeldByRank& held,
                                                          const Choice& written);

@@ -199,6 +199,7 @@ bool Holder::serve(int client) {
   Rank& rank = *found->second;
   if (received != Received::packet) {
     rank.client.reset();
+    rank.slots.writer_died();
     return false;
   }
   if (message.say == Say::reserve) on_reserve(rank, message);

@@ -148,7 +148,9 @@ class Holder {
   void work_off(const RowsChoice& choice, SaveOrder order, RowsDone& done);
   void rows_finished(const RowsChoice& choice, const RowsDone& done);
   void tell_waiting();
+  void drop_rows(const std::shared_ptr<Slot>& slot, const std::string& why);
   void drop_lost_rows(const HeldByRank& held, std::uint64_t newest);
+  void drop_cut_off_rows(const HeldByRank& held);
   [[nodiscard]] bool has_clients() const;
   [[nodiscard]] bool all_done() const;
   [[nodiscard]] int wait_ms(std::int64_t now_ns) const;

@@ -47,6 +47,7 @@ void Holder::consider() {
   if (whole) return start(*whole);
   for (const auto& slot : lost_causes(now, ranks_here(), newest_attempt_)) slot->unpin();
   drop_lost_rows(now, newest_attempt_);
+  drop_cut_off_rows(now);
 }
 
 void Holder::write_newest() {

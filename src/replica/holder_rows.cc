@@ -1,5 +1,7 @@
 // The part of Holder that deals with saves of rows: into the image, and to the disk as a delta or,
 // when that is due, as the whole image that they are in by then.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -74,23 +76,42 @@ void Holder::rows_finished(const RowsChoice& choice, const RowsDone& done) {
     if (!done.memory.ok() && rank.client.valid()) {
       (void)send_packet(rank.client.get(), {.say = Say::whole});
     }
-    rank.slots.drop_unfit({rank.bytes, rank.rows_bytes}, false);
+    // What is on disk is newer than images of a layout that has been outgrown.
+    const bool durable = choice.pinned && done.disk.ok();
+    const std::uint64_t image_bytes = choice.images.at(number)->capacity();
+    rank.slots.drop_unfit({std::min(rank.bytes, image_bytes), rank.rows_bytes}, durable);
   }
+}
+
+void Holder::drop_rows(const std::shared_ptr<Slot>& slot, const std::string& why) {
+  const auto facts = slot->facts();
+  const bool awaited = slot->state() == SlotState::pinned && facts;
+  slot->clear();
+  // A holder may have died when they were in the image: then that one got to the disk.
+  const bool is_known = awaited && tried_ >= std::pair(facts->attempt, facts->step);
+  if (!awaited || is_known || !ranks_.contains(facts->rank)) return;
+  Message message{.say = Say::failed};
+  message.step = facts->step;
+  message.text = why;
+  const Rank& rank = *ranks_.at(facts->rank);
+  if (rank.client.valid()) (void)send_packet(rank.client.get(), message);
 }
 
 void Holder::drop_lost_rows(const HeldByRank& held, std::uint64_t newest) {
   for (const auto& slot : lost_rows(held, newest)) {
-    const auto facts = slot->facts();
-    const bool awaited = slot->state() == SlotState::pinned && facts;
-    slot->clear();
-    // A holder may have died when they were in the image: then that one got to the disk.
-    const bool is_known = awaited && tried_ >= std::pair(facts->attempt, facts->step);
-    if (!awaited || is_known || !ranks_.contains(facts->rank)) continue;
-    Message message{.say = Say::failed};
-    message.step = facts->step;
-    message.text = "the image that its rows belong to is gone";
-    const Rank& rank = *ranks_.at(facts->rank);
-    if (rank.client.valid()) (void)send_packet(rank.client.get(), message);
+    drop_rows(slot, "the image that its rows belong to is gone");
+  }
+}
+
+// Nobody would ever free them, and who saves would wait for that: a whole step begins anew.
+void Holder::drop_cut_off_rows(const HeldByRank& held) {
+  if (cut_off_rows(held).empty()) return;
+  for (const auto& [number, slots] : cut_off_rows(this->held())) {
+    const std::string why = "rows that came before it are gone";
+    options_.note(fmt::format("rank {}: {}: it is asked for a whole step", number, why));
+    for (const auto& slot : slots) drop_rows(slot, why);
+    const Rank& rank = *ranks_.at(number);
+    if (rank.client.valid()) (void)send_packet(rank.client.get(), {.say = Say::whole});
   }
 }
 

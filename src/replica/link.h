@@ -59,7 +59,8 @@ class Link {
   [[nodiscard]] std::string refusal() const;
   // Nobody will go on from here.
   void bye();
-  // The holder could not put rows into the image. Asked for once.
+  // The holder could not put rows into the image: a whole step has to come. Taken once.
+  [[nodiscard]] bool wants_whole() const { return wants_whole_; }
   [[nodiscard]] bool take_wants_whole() { return wants_whole_.exchange(false); }
 
  private:

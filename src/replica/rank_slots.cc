@@ -36,6 +36,13 @@ std::optional<SlotName> parse(const std::string& text) {
   return text_of(name) == text ? std::optional(name) : std::nullopt;
 }
 
+// A whole step, be it of a layout that has been outgrown: nobody writes rows over it.
+bool holds_image(const Slot& slot) {
+  auto facts = slot.facts();
+  if (!facts) facts = slot.facts_before();
+  return facts && facts->since == 0;
+}
+
 std::vector<SlotName> names_in(const std::string& folder) {
   std::vector<SlotName> names;
   auto entries = base::real_file_system().list(folder);
@@ -55,8 +62,9 @@ void RankSlots::take_over() {
     const std::string path = folder_ + "/" + text_of(name);
     auto slot = Slot::open(path);
     // One that was not sealed may lack a part of its memory: its maker died while he got it.
-    const bool whole = slot.ok() && ((*slot)->state() != SlotState::empty ||
-                                     (*slot)->allocate([] { return true; }).ok());
+    const bool whole =
+        slot.ok() && (*slot)->state() != SlotState::gone &&
+        ((*slot)->state() != SlotState::empty || (*slot)->allocate([] { return true; }).ok());
     if (whole) {
       slots_.push_back(*slot);
     } else {
@@ -71,7 +79,7 @@ RankSlots::Usable RankSlots::usable(const Sizes& sizes) const {
     if (slot->state() == SlotState::live) continue;
     if (slot->capacity() >= sizes.image) {
       ++usable.images;
-    } else if (sizes.rows > 0 && slot->capacity() >= sizes.rows) {
+    } else if (sizes.rows > 0 && slot->capacity() >= sizes.rows && !holds_image(*slot)) {
       ++usable.rows;
     }
   }
@@ -80,16 +88,20 @@ RankSlots::Usable RankSlots::usable(const Sizes& sizes) const {
 
 void RankSlots::drop_unfit(const Sizes& sizes, bool all) {
   std::erase_if(slots_, [&](const std::shared_ptr<Slot>& slot) {
-    const bool fits =
-        slot->capacity() >= sizes.image || (sizes.rows > 0 && slot->capacity() >= sizes.rows);
-    const SlotState state = slot->state();
-    const auto facts = slot->facts();
-    const bool has_image = facts && facts->since == 0 && state == SlotState::sealed;
-    const bool goes =
-        !fits && (state == SlotState::empty || state == SlotState::writing || (all && has_image));
+    const bool image = holds_image(*slot);
+    const bool fits_rows = sizes.rows > 0 && slot->capacity() >= sizes.rows && !image;
+    if (fits_rows || slot->capacity() >= sizes.image) return false;
+    // Not what is written at this moment. A trainer may begin with it just now, too: one of us is
+    // the first to change its state.
+    const bool unused = slot->state() == SlotState::empty || (all && image);
+    const bool goes = unused && slot->try_remove();
     if (goes) ::unlink(slot->path().c_str());
     return goes;
   });
+}
+
+void RankSlots::writer_died() {
+  for (const auto& slot : slots_) slot->abandon();
 }
 
 std::vector<std::shared_ptr<Slot>> RankSlots::drop_broken(

@@ -35,6 +35,8 @@ class RankSlots {
   // Those that are too small for either go, if there is nothing in them; with `all`, if there is an
   // image in them too.
   void drop_unfit(const Sizes& sizes, bool all);
+  // What it was writing is garbage.
+  void writer_died();
   // Those whose memory is no longer theirs go, but for the ones that are in use.
   std::vector<std::shared_ptr<Slot>> drop_broken(
       const std::function<bool(const std::shared_ptr<Slot>&)>& in_use);

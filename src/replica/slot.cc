@@ -50,8 +50,8 @@ bool fit(const Range& own, const Range& rest, std::uint64_t capacity) {
 }  // namespace
 
 std::string_view name_of(SlotState state) {
-  constexpr std::string_view kNames[] = {"empty",  "writing", "sealed",
-                                         "pinned", "live",    "applying"};
+  constexpr std::string_view kNames[] = {"empty", "writing",  "sealed", "pinned",
+                                         "live",  "applying", "gone"};
   const auto index = static_cast<std::size_t>(state);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -200,6 +200,14 @@ bool Slot::try_adopt() {
 }
 void Slot::clear() {
   header_->state.store(static_cast<std::uint32_t>(SlotState::empty), std::memory_order_release);
+}
+
+bool Slot::try_remove() {
+  return move(SlotState::empty, SlotState::gone) || move(SlotState::sealed, SlotState::gone);
+}
+
+void Slot::abandon() {
+  (void)move(SlotState::writing, SlotState::empty);
 }
 
 bool Slot::try_apply() {

@@ -10,6 +10,7 @@
 //   live     a trainer's own memory: changes with every step
 //   applying the holder puts the rows of a newer step into it; whole again when it has done so,
 //            which it may do again from the beginning
+//   gone     the holder is about to remove its file: nobody begins anything with it
 //
 // The word is set last, with release order, after the facts and checksums; facts that do not agree
 // with their own checksum are no facts.
@@ -38,7 +39,8 @@ enum class SlotState : std::uint32_t {
   sealed = 2,
   pinned = 3,
   live = 4,
-  applying = 5
+  applying = 5,
+  gone = 6
 };
 [[nodiscard]] std::string_view name_of(SlotState state);
 
@@ -97,6 +99,8 @@ class Slot {
   // sealed or applying → applying. The facts are still those of before.
   [[nodiscard]] bool try_apply();
   void applied(const SlotFacts& facts);  // applying → sealed
+  [[nodiscard]] bool try_remove();       // empty or sealed → gone
+  void abandon();                        // writing → empty: who wrote is dead
 
   // None: not sealed or pinned, or no facts.
   [[nodiscard]] std::optional<SlotFacts> facts() const;

@@ -76,8 +76,9 @@ bool Trainer::wait_for_slot(std::int64_t wait_ns) {
   const auto slots = link_.slots();
   const bool kept = std::any_of(slots.begin(), slots.end(), [this](const auto& slot) {
     const SlotState state = slot->state();
-    return slot->capacity() >= room_.bytes && state != SlotState::live &&
-           state != SlotState::empty && state != SlotState::writing;
+    return slot->capacity() >= room_.bytes &&
+           (state == SlotState::sealed || state == SlotState::pinned ||
+            state == SlotState::applying);
   });
   if (room_.count == 1 && kept) {
     room_.count = 2;

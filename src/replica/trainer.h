@@ -61,6 +61,7 @@ class Trainer {
   base::Result<bool> plan_rows(const std::vector<Table>& tables, bool persist);
   // Where in the slot each piece of the plan goes; nowhere for tables.
   [[nodiscard]] const std::vector<Range>& rows_places() const { return rows_->places; }
+  // As wait_for_slot(). False, too, when rows can no longer be saved: plan_rows() says so then.
   bool wait_for_rows_slot(std::int64_t wait_ns);
   std::shared_ptr<Slot> begin_rows();
   // `sources` as for fill(): of a table, where its first row lies.

@@ -89,7 +89,10 @@ std::shared_ptr<Slot> Trainer::find_free_for_rows() {
 
 bool Trainer::wait_for_rows_slot(std::int64_t wait_ns) {
   HW_CHECK(rows_ != nullptr);
-  return wait_for([this] { return find_free_for_rows() != nullptr; }, wait_ns);
+  // What rows would follow may be lost meanwhile: then a whole step has to come first.
+  const auto is_cut_off = [this] { return link_.wants_whole() || !has_image(); };
+  const auto found = [&] { return is_cut_off() || find_free_for_rows() != nullptr; };
+  return wait_for(found, wait_ns) && !is_cut_off();
 }
 
 std::shared_ptr<Slot> Trainer::begin_rows() {

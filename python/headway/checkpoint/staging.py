@@ -5,6 +5,7 @@ save, and may take another at any time."""
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -136,6 +137,19 @@ class Staging:
         all_ready: Callable[[bool], bool],
     ) -> Begun | None:
         """None: this time no rank saves. `all_ready` asks the others."""
+        until_s = time.monotonic() + wait_s
+        begun = self._begin(tensors, persist, wait_s, all_ready)
+        if begun is None and wait_s > 0:  # rows that could follow nothing: a whole step can be saved
+            begun = self._begin(tensors, persist, max(0.0, until_s - time.monotonic()), all_ready)
+        return begun
+
+    def _begin(
+        self,
+        tensors: list[Placed],
+        persist: bool,
+        wait_s: float,
+        all_ready: Callable[[bool], bool],
+    ) -> Begun | None:
         trainer = self._trainer
         if self._rows is not None:
             places = trainer.plan_rows(self._rows.pieces(tensors), persist)
