@@ -115,5 +115,22 @@ TEST(Choose, OfAStepThatWasSavedTwiceTheLaterOneIsWrittenOnce) {
   EXPECT_TRUE(superseded(twice, *choice).empty()) << "a later one came while it was written";
 }
 
+TEST(Choose, RowsAreCutOffWhenWhatCameBeforeThemIsNowhere) {
+  // 5 and 6 follow the image, 8 follows nothing, and 9 only that.
+  const HeldByRank gap = {{0,
+                           {rows(9, 8, true, 4), rows(4, 0, false, 1), rows(6, 5, false, 2),
+                            rows(5, 4, false, 3), rows(8, 7, false, 5)}}};
+  const auto cut_off = cut_off_rows(gap);
+  ASSERT_EQ(cut_off.size(), 1u);
+  EXPECT_EQ(cut_off.at(0), (std::vector{slot(5), slot(4)}));
+  // In the image already: a holder died before it had cleared their slot.
+  EXPECT_TRUE(cut_off_rows({{0, {rows(5, 0, false, 1), rows(5, 4, true, 2)}}}).empty());
+  // Being put into it.
+  Held applying = rows(4, 0, false, 1);
+  applying.applying = true;
+  EXPECT_TRUE(cut_off_rows({{0, {applying, rows(5, 4, true, 2), rows(6, 5, true, 3)}}}).empty());
+  EXPECT_EQ(cut_off_rows({{3, {rows(5, 4, true, 2)}}}).size(), 1u) << "there is no image at all";
+}
+
 }  // namespace
 }  // namespace headway::replica

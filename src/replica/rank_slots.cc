@@ -93,8 +93,8 @@ void RankSlots::drop_unfit(const Sizes& sizes, bool all) {
     if (fits_rows || slot->capacity() >= sizes.image) return false;
     // Not what is written at this moment. A trainer may begin with it just now, too: one of us is
     // the first to change its state.
-    const bool unused = slot->state() == SlotState::empty || (all && image);
-    const bool goes = unused && slot->try_remove();
+    const bool goes =
+        slot->try_remove(SlotState::empty) || (all && image && slot->try_remove(SlotState::sealed));
     if (goes) ::unlink(slot->path().c_str());
     return goes;
   });

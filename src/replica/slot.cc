@@ -202,8 +202,9 @@ void Slot::clear() {
   header_->state.store(static_cast<std::uint32_t>(SlotState::empty), std::memory_order_release);
 }
 
-bool Slot::try_remove() {
-  return move(SlotState::empty, SlotState::gone) || move(SlotState::sealed, SlotState::gone);
+bool Slot::try_remove(SlotState from) {
+  HW_CHECK(from == SlotState::empty || from == SlotState::sealed);
+  return move(from, SlotState::gone);
 }
 
 void Slot::abandon() {

@@ -98,9 +98,9 @@ class Slot {
   void clear();  // → empty, whatever it was: the caller knows that its user is gone
   // sealed or applying → applying. The facts are still those of before.
   [[nodiscard]] bool try_apply();
-  void applied(const SlotFacts& facts);  // applying → sealed
-  [[nodiscard]] bool try_remove();       // empty or sealed → gone
-  void abandon();                        // writing → empty: who wrote is dead
+  void applied(const SlotFacts& facts);           // applying → sealed
+  [[nodiscard]] bool try_remove(SlotState from);  // empty or sealed, as it was judged → gone
+  void abandon();                                 // writing → empty: who wrote is dead
 
   // None: not sealed or pinned, or no facts.
   [[nodiscard]] std::optional<SlotFacts> facts() const;

@@ -234,3 +234,12 @@ def test_a_stream_keeps_nothing_in_memory(machine: Machine, ends: dict[str, str]
     assert "goes on after 7 from disk" in output
     assert end_of(output) == ends["sgd"]
     assert not deltas(machine)
+
+
+@pytest.mark.parametrize("modes", ["rows", "full,rows,rows", "rows,full,rows"])
+def test_layouts_that_are_outgrown_again_and_again(machine: Machine, modes: str) -> None:
+    """Every save that is to wait for the disk gets there: nobody waits for memory that is taken."""
+    output = machine.run("grown_rows.py", MODES=modes)
+    (end,) = re.findall(r"ended at 150 with (\S+), 0 failed", output)
+    assert "Warning" not in output, output
+    assert f"goes on after 150 with {end}\n" in machine.run("grown_rows.py", MODES=modes)

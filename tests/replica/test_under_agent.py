@@ -111,6 +111,28 @@ def test_a_notice_saves_the_last_step_on_the_way_down(
     assert whole["steps"]["replayed"] == 0, whole["steps"]
 
 
+@pytest.mark.parametrize(("ranks", "how"), [(2, "plain"), (1, "with")])
+def test_a_loop_that_does_not_ask_is_ended_after_a_notice(
+    machine: Machine, ranks: int, how: str
+) -> None:
+    job = ["--nproc", ranks, "--job", "j", SCRIPTS / "never_asks.py"]
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before = machine.steps()
+        running = Running(machine, *job, HOW=how)
+        running.wait_for(f"rank 0 step {(before or [0])[-1] + 5}")
+        running.process.send_signal(number)
+        assert running.process.wait(timeout=60) == 0, running.log.read_text()
+        said = running.log.read_text()
+        saved = machine.steps()
+        assert len(saved) == len(before) + 1, "one step, and not every one from then on"
+        assert said.count(f"asked to stop, and step {saved[-1]} is on disk") == 1, said
+        assert f"rank 0 goes on after {(before or [0])[-1]}\n" in said
+        for word in ("not reached", "Traceback", "without close()"):
+            assert word not in said, said
+        last = [int(n) for n in re.findall(r"rank \d step (\d+)", said)]
+        assert max(last) <= saved[-1], "no step beyond it is told as done"
+
+
 @pytest.mark.parametrize(
     ("staging", "said"),
     [

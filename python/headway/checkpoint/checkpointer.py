@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Collection, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -134,6 +134,7 @@ class Checkpointer:
         self._same = Sameness(self.group)
         self._guests = Guests(self.place, self.group)
         self._only_in_memory = False  # what the job went on from, and in that of few
+        self._stopped_after: int | None = None  # a step, when the job was asked to stop
         # Retention would remove in favour of a run that began anew what an earlier one has left.
         # A file system may show the ranks different things: the first one's answer counts.
         first = self.place.rank == 0 and _has_checkpoints(self.folder)
@@ -198,7 +199,10 @@ class Checkpointer:
         self._outcome.look(self._seen)
         self._settle()
         if should_stop(step):
+            if self._stopped_after is not None and step > self._stopped_after:
+                self._end_loop()
             self.save(step, data=data, wait=True)
+            self._stopped_after = step
             return True
         self._seen = step
         due = self.cadence.due(step)
@@ -222,6 +226,19 @@ class Checkpointer:
                 warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=2)
         self.skipped += not saved
         return saved
+
+    def _end_loop(self) -> NoReturn:
+        """The job was asked to stop, the step before is on disk, and the loop does not ask: SIGTERM
+        would have ended it without us."""
+        self.close()
+        if self.place.rank == 0:
+            print(
+                f"headway: asked to stop, and step {self._stopped_after} is on disk: the loop goes "
+                "on all the same and is ended. `if hw.should_stop(step): break` after maybe_save() "
+                "ends it in a way of your own",
+                file=sys.stderr,
+            )
+        raise SystemExit(0)
 
     def settle_before_steps(self) -> None:
         """For whoever restores: the model's memory is that of a replica now."""

@@ -139,7 +139,9 @@ class Staging:
         """None: this time no rank saves. `all_ready` asks the others."""
         until_s = time.monotonic() + wait_s
         begun = self._begin(tensors, persist, wait_s, all_ready)
-        if begun is None and wait_s > 0:  # rows that could follow nothing: a whole step can be saved
+        if (
+            begun is None and wait_s > 0
+        ):  # rows that could follow nothing: a whole step can be saved
             begun = self._begin(tensors, persist, max(0.0, until_s - time.monotonic()), all_ready)
         return begun
 
