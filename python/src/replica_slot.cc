@@ -54,6 +54,7 @@ void add_slot(nb::module_& module) {
       .def_prop_ro("attempt", [](const Whole& whole) { return whole.facts.attempt; })
       .def_prop_ro("rank", [](const Whole& whole) { return whole.facts.rank; })
       .def_prop_ro("world_size", [](const Whole& whole) { return whole.facts.world_size; })
+      .def_prop_ro("saved", [](const Whole& whole) { return whole.facts.saved; })
       .def_prop_ro("layout", [](const Whole& whole) { return whole.facts.layout_hash; })
       // (name, dtype, shape, offsets, begin, end) of each.
       .def_prop_ro("pieces", [](const Whole& whole) {

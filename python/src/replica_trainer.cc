@@ -250,6 +250,7 @@ void add_trainer(nb::module_& module) {
           [](PyTrainer& self, double wait_s) { return self.trainer().left_behind(to_ns(wait_s)); },
           nb::arg("wait_s"), nb::call_guard<nb::gil_scoped_release>())
       .def("free_live", [](PyTrainer& self) { self.trainer().free_live(); })
+      .def("forget", [](PyTrainer& self) { self.trainer().forget(); })
       .def("verify",
            [](PyTrainer& self, const Whole& whole) {
              base::Status status;

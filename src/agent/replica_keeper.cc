@@ -90,6 +90,8 @@ pid_t ReplicaKeeper::start_holder() {
   base::ProcessPlan plan{.argv = {own_binary(), "ckpt", "hold", folder_, "--listener-fd",
                                   fmt::to_string(kListenerFd), "--until-fd",
                                   fmt::to_string(kAliveFd)}};
+  // This very program, also when its file has been replaced by another version meanwhile.
+  plan.program = "/proc/self/exe";
   // Nor may it keep our output open when we are gone.
   plan.errors = {folder_ + "/" + replica::kHolderLog, true};
   plan.descriptors = {{listener_.get(), kListenerFd}, {theirs.get(), kAliveFd}};

@@ -62,8 +62,9 @@ Result<pid_t> start_process(const ProcessPlan& plan) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t pid = 0;
+  const char* const program = plan.program.empty() ? argv[0] : plan.program.c_str();
   const int error =
-      ::posix_spawnp(&pid, argv[0], &actions.files, &actions.attributes, argv.data(), environ);
+      ::posix_spawnp(&pid, program, &actions.files, &actions.attributes, argv.data(), environ);
   if (error != 0) return errno_status(plan.argv[0], "start", error);
   return pid;
 }

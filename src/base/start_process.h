@@ -15,6 +15,7 @@ namespace headway::base {
 
 struct ProcessPlan {
   std::vector<std::string> argv;  // argv[0] is searched on PATH unless it has a '/'
+  std::string program{};          // what is executed, if that is not argv[0]
   // Where its output goes; input is always empty.
   struct Output {
     std::string path = "/dev/null";

@@ -135,6 +135,12 @@ void Trainer::free_live() {
   }
 }
 
+void Trainer::forget() {
+  for (const auto& slot : link_.slots()) {
+    if (slot->try_begin()) slot->clear();
+  }
+}
+
 std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool on_disk) {
   const std::uint64_t bytes = whole.facts.rest.end;
   if (on_disk && whole.slot->try_adopt()) {

@@ -76,6 +76,8 @@ class Trainer {
   std::vector<Whole> left_behind(std::int64_t wait_ns);
   // Slots that were a dead process's own memory are free again. Not after adopt().
   void free_live();
+  // What the predecessor left is given up, but for what is on its way to the disk.
+  void forget();
   base::Status verify(const Whole& whole) { return whole.slot->verify(whole.facts, team_); }
   // The step as memory of our own: the slot itself, of which a copy is made beside (backup.h), or
   // where that is on its way to the disk a copy of it. None: there is no second slot for that.

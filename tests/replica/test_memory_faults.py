@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -184,3 +185,20 @@ def test_a_holder_that_cannot_be_started_is_told(machine: Machine) -> None:
         output,
     ), output
     machine.memory.unlink()
+
+
+def test_a_folder_that_was_removed_to_begin_anew(machine: Machine, undisturbed: str) -> None:
+    state = {"WIDTH": WIDTH, "SURE": 1, "WAIT": 1}
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, **state)
+    shutil.rmtree(machine.checkpoints)
+    output = machine.run("train.py", **state)
+    assert "goes on after 7 from replica" in output, output
+    assert f"{machine.checkpoints} holds no checkpoint, though some were saved into it" in output
+    assert end_of(output) == undisturbed
+    shutil.rmtree(machine.checkpoints)
+    Path(f"{machine.checkpoints}.killed").unlink()
+    machine.run("train.py", code=-signal.SIGKILL, KILL=7, **state)
+    shutil.rmtree(machine.checkpoints)
+    output = machine.run("train.py", HEADWAY_CKPT_WITHOUT_MEMORY=1, **state)
+    assert "goes on after 0 from None" in output and "Warning" not in output, output
+    assert end_of(output) == undisturbed

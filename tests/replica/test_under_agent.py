@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from marked_processes import proc_file
@@ -55,11 +57,17 @@ def test_a_crash_that_may_have_written_anywhere(machine: Machine, undisturbed: l
 class Running:
     """`headway run` in the background."""
 
-    def __init__(self, machine: Machine, *arguments: object, **variables: object) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        *arguments: object,
+        binary: Path = HEADWAY,
+        **variables: object,
+    ) -> None:
         self.log = machine.tmp / "output"
         with open(self.log, "a") as file:
             self.process = subprocess.Popen(
-                [str(HEADWAY), "run", *map(str, arguments)],
+                [str(binary), "run", *map(str, arguments)],
                 env={**machine.env, **{key: str(value) for key, value in variables.items()}},
                 stdout=file,
                 stderr=file,
@@ -90,6 +98,30 @@ def test_the_holder_dies_and_nobody_notices(machine: Machine, undisturbed: list[
         os.kill(pid, signal.SIGKILL)
     (machine.tmp / "checkpoints.go").touch()
     assert running.process.wait(timeout=60) == 0, running.log.read_text()
+    assert ends_of(running.log.read_text()) == undisturbed
+    assert machine.steps()[-1] == 12
+
+
+def test_the_program_is_replaced_under_a_job(machine: Machine, undisturbed: list[str]) -> None:
+    binary = machine.tmp / "headway"
+    shutil.copy(HEADWAY, binary)
+    python = os.environ.get("HEADWAY_PYTHON", str(HEADWAY.parent / "python"))
+    running = Running(
+        machine,
+        *["--nproc", 2, TRAIN],
+        binary=binary,
+        SURE=1,
+        PAUSE=7,
+        HEADWAY_PYTHON_DIR=python,
+    )
+    running.wait_for("rank 0 pauses after 7")
+    running.wait_for("rank 1 pauses after 7")
+    binary.unlink()
+    binary.write_text("another version")
+    for pid in machine.holders():
+        os.kill(pid, signal.SIGKILL)
+    (machine.tmp / "checkpoints.go").touch()
+    assert running.process.wait(timeout=90) == 0, running.log.read_text()
     assert ends_of(running.log.read_text()) == undisturbed
     assert machine.steps()[-1] == 12
 

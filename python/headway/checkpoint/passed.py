@@ -36,8 +36,9 @@ class Passed:
         kind = next(kind for kind, _ in _KINDS if isinstance(error, kind))
         self._found.setdefault(kind, {}).setdefault(str(error), []).append(what)
 
-    def error(self, folder: str) -> CheckpointError:
-        """Of the kind that a person can do most about."""
+    def error(self, folder: str, without_memory: str = "") -> CheckpointError:
+        """Of the kind that a person can do most about. `without_memory`: the variable that leaves
+        out those that are only in memory, if there are such."""
         said = []
         for kind, words in _KINDS:
             troubles = [
@@ -50,4 +51,5 @@ class Passed:
         return kind(
             f"{folder}: none of {self.states} saved states can be gone on from: {'; '.join(said)}. "
             "To begin anew, save into another folder"
+            + (f"; {without_memory}=1 leaves out what is in memory" if without_memory else "")
         )

@@ -18,7 +18,7 @@ from headway.checkpoint.errors import (
 )
 from headway.checkpoint.live import Restored
 from headway.checkpoint.passed import Passed
-from headway.checkpoint.peers import Incomplete
+from headway.checkpoint.peers import Image, Incomplete
 from headway.checkpoint.tensors import place
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ def restore(keeper: Checkpointer) -> Restored | None:
         if not problems and restored is not None:
             keeper.clock.is_past(candidate.time_ns)
             _pass_over(over)
+            if not durable and keeper.place.rank == 0:
+                _say_what_is_gone(keeper, candidate, images)
             on_disk = on_disk or candidate.tier in ("disk", "store")
             newest = next(iter(durable), None)
             return restored._replace(durable=candidate.step if on_disk else newest)
@@ -65,7 +67,7 @@ def restore(keeper: Checkpointer) -> Restored | None:
         passed.add(CheckpointDamagedError(one.text))
     if passed.states:
         # To begin anew without a word would be to lose what is there.
-        raise passed.error(keeper.folder)
+        raise passed.error(keeper.folder, memory.WITHOUT_MEMORY if images else "")
     _pass_over(over)
     return None
 
@@ -73,6 +75,21 @@ def restore(keeper: Checkpointer) -> Restored | None:
 def _pass_over(texts: list[str]) -> None:
     for text in texts:
         warnings.warn(f"headway: {text}", RuntimeWarning, stacklevel=5)
+
+
+def _say_what_is_gone(
+    keeper: Checkpointer, candidate: choose.Candidate, images: list[Image]
+) -> None:
+    """Somebody who removed the folder to begin anew would not expect a state from memory."""
+    in_memory = candidate.tier in ("replica", "peer")
+    if in_memory and any(image.whole.saved for image in images):
+        warnings.warn(
+            f"headway: {keeper.folder} holds no checkpoint, though some were saved into it. Going "
+            f"on from step {candidate.step}, which is still in memory; to begin anew, set "
+            f"{memory.WITHOUT_MEMORY}=1",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
 
 def _say_what_is_lost(
