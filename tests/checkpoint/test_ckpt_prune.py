@@ -1,0 +1,81 @@
+"""`headway ckpt prune`: what stays, what it says of that, and LATEST."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import checkpoint_writer as writer
+import numpy as np
+from checkpoint_writer import Facts
+from ckpt_command import Ckpt
+
+HOUR_NS = 3_600_000_000_000
+Tensors = dict[str, np.ndarray]
+AskJson = Callable[..., Any]
+
+
+def test_prune(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) -> None:
+    folder = tmp_path / "ck"
+    small = {"model.bias": tensors["model.bias"]}
+    begin = 480_000 * HOUR_NS
+    for i in range(1, 11):  # one an hour
+        facts = Facts(step=i, time_ns=begin + i * HOUR_NS)
+        writer.write(folder, i, facts, writer.rows(small, 1))
+    ckpt("anchor", folder / "step-00000002-000002")
+    (folder / "step-00000010-000010" / writer.shard_name(0)).write_bytes(b"")
+    before = sorted(p.name for p in folder.iterdir())
+    plan = ckpt_json("prune", folder, "--last", 2, "--every", "4h", "--dry-run")
+    assert [(c["name"][-2:], c["why"]) for c in plan["kept"]] == [
+        ("10", "left"),
+        ("09", "newest"),
+        ("08", "last"),
+        ("04", "every"),
+        ("02", "anchor"),
+        ("01", "every"),
+    ]
+    assert sorted(p.name for p in folder.iterdir()) == before
+    with (folder / ".lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (folder / ".lock").write_text("a trainer, pid 7 on n1\n")
+        refused = ckpt("prune", folder, "--last", 2, code=2)
+        assert "in use by a trainer, pid 7 on n1" in refused.stderr
+        ckpt("anchor", folder / "step-00000004-000004", code=2)
+    done = ckpt("prune", folder, "--last", 2, "--every", "4h")
+    assert "removed 4 checkpoints" in done.stdout and "--damaged removes it" in done.stdout
+    left = sorted(int(p.name[-2:]) for p in folder.glob("step-*"))
+    assert left == [1, 2, 4, 8, 9, 10]
+    again = ckpt_json("prune", folder, "--last", 2, "--every", "4h")
+    assert again["removed"] == []
+    # LATEST named the damaged one; when that goes, it names the newest that is left.
+    assert "10" in (folder / "LATEST").read_text()
+    done = ckpt_json("prune", folder, "--last", 1, "--damaged")
+    assert sorted(c["name"][-2:] for c in done["removed"]) == ["01", "04", "08", "10"]
+    assert (folder / "LATEST").read_text() == "step-00000009-000009\n"
+    ckpt("anchor", folder / "step-00000002-000002", "--remove")
+    ckpt("prune", folder, "--last", 1)
+    assert [p.name for p in folder.glob("step-*")] == ["step-00000009-000009"]
+    assert "say what to keep" in ckpt("prune", folder, code=2).stderr
+    assert "--every x" in ckpt("prune", folder, "--every", "x", code=2).stderr
+    ckpt("prune", folder, "--last", 0, code=2)
+    assert (
+        "one checkpoint"
+        in ckpt("prune", folder / "step-00000009-000009", "--last", 1, code=2).stderr
+    )
+
+
+def test_prune_reads_the_one_that_stays(tensors: Tensors, tmp_path: Path, ckpt: Ckpt) -> None:
+    folder = tmp_path / "ck"
+    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 6)]
+    writer.flip(paths[4])
+    writer.flip(paths[3])
+    assert "kept" in ckpt("prune", folder, "--last", 1, "--dry-run").stdout
+    done = ckpt("prune", folder, "--last", 1).stdout
+    assert "removed 2 checkpoints" in done and done.count("damaged; --damaged removes it") == 2
+    assert sorted(p.name for p in folder.glob("step-*")) == [p.name for p in paths[2:]]
+    ckpt("verify", paths[2])
+    writer.flip(paths[2])
+    done = ckpt("prune", folder, "--last", 1).stdout
+    assert "removed 0 checkpoints" in done, "none is good: nothing goes"
