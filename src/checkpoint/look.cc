@@ -169,6 +169,11 @@ Result<std::uint64_t> bytes_to_read(FileSystem& files, std::string path) {
   }
 }
 
+void read_deeply(Look& look, const DeepCheck& deep) {
+  look.state = deep(look.path);
+  look.read = true;
+}
+
 Result<std::vector<Look>> look_at_all(FileSystem& files, const std::string& folder,
                                       const DeepCheck& deep) {
   auto names = names_in(files, folder);
@@ -176,7 +181,7 @@ Result<std::vector<Look>> look_at_all(FileSystem& files, const std::string& fold
   std::vector<Look> looks;
   for (const auto& [name, is_link] : *names) {
     looks.push_back(look_at(files, folder, name, is_link));
-    if (deep && looks.back().state.ok()) looks.back().state = deep(looks.back().path);
+    if (deep && looks.back().state.ok()) read_deeply(looks.back(), deep);
   }
   return looks;
 }

@@ -85,13 +85,11 @@ Result<PrunePlan> plan_checked_prune(FileSystem& files, const std::string& folde
   PrunePlan plan{std::move(*looks), {}};
   for (;;) {
     plan.fates = fates_of(policy, plan.looks);
-    if (all || std::find(plan.fates.begin(), plan.fates.end(), Fate::goes) == plan.fates.end()) {
-      return plan;
-    }
-    // Where a good one goes there is a newest one.
+    if (all || std::none_of(plan.fates.begin(), plan.fates.end(), is_removed)) return plan;
     const auto newest = std::find(plan.fates.begin(), plan.fates.end(), Fate::newest);
+    HW_CHECK(newest != plan.fates.end());  // or nothing would go
     Look& look = plan.looks[static_cast<std::size_t>(newest - plan.fates.begin())];
-    look.state = deep(look.path);
+    read_deeply(look, deep);
     if (look.state.ok()) return plan;
   }
 }

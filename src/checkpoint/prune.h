@@ -24,7 +24,7 @@ struct PrunePlan {
 // newest.
 base::Result<PrunePlan> plan_prune(base::FileSystem& files, const std::string& folder,
                                    const RetentionPolicy& policy);
-// And where a good one is to go, the newest one that stays is good by `deep`, too, which reads it;
+// And where anything is to go, the newest one that stays is good by `deep`, too, which reads it;
 // with `all`, whatever counts is. Those that are not are damaged ones.
 base::Result<PrunePlan> plan_checked_prune(base::FileSystem& files, const std::string& folder,
                                            const RetentionPolicy& policy, const DeepCheck& deep,

@@ -79,3 +79,25 @@ def test_prune_reads_the_one_that_stays(tensors: Tensors, tmp_path: Path, ckpt: 
     writer.flip(paths[2])
     done = ckpt("prune", folder, "--last", 1).stdout
     assert "removed 0 checkpoints" in done, "none is good: nothing goes"
+
+
+def test_prune_calls_nothing_good_that_it_has_not_read(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 4)]
+    untouched = ckpt("prune", folder, "--last", 3).stdout
+    assert "good one" not in untouched and "it was not read" in untouched
+    kept = ckpt_json("prune", folder, "--last", 3)["kept"]
+    assert [each["state"] for each in kept] == ["unread"] * 3
+    for path in paths:
+        writer.flip(path)
+    done = ckpt("prune", folder, "--last", 1, "--damaged").stdout
+    assert done.count("damaged; nothing good is left") == 3 and "removed 0 " in done
+    (paths[2] / writer.shard_name(0)).write_bytes(b"")  # this one is known without reading
+    done = ckpt_json("prune", folder, "--last", 3, "--damaged")
+    assert [(each["why"], each["state"]) for each in done["kept"]] == [("left", "damaged")] * 3
+    writer.flip(paths[0])  # back to what it was
+    done = ckpt_json("prune", folder, "--last", 1, "--damaged")
+    assert [(each["name"], each["state"]) for each in done["kept"]] == [(paths[0].name, "good")]
+    assert [p.name for p in folder.glob("step-*")] == [paths[0].name]
