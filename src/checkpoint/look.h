@@ -36,9 +36,9 @@ base::Status check_files(base::FileSystem& files, const std::string& path,
 struct Look {
   CheckpointName name;
   std::string path;
-  base::Status state;  // good, or what is wrong with it
-  Manifest manifest;   // as far as it could be read
-  std::uint64_t bytes = 0;
+  base::Status state;       // good, or what is wrong with it
+  Manifest manifest;        // as far as it could be read
+  std::uint64_t bytes = 0;  // by the manifest; of one that is not good, of the files that are there
   bool anchor = false;
   bool is_link = false;     // leads elsewhere: ours to read, not to remove
   bool unfinished = false;  // no manifest: its removal was cut short, or it never was one

@@ -101,3 +101,19 @@ def test_prune_calls_nothing_good_that_it_has_not_read(
     done = ckpt_json("prune", folder, "--last", 1, "--damaged")
     assert [(each["name"], each["state"]) for each in done["kept"]] == [(paths[0].name, "good")]
     assert [p.name for p in folder.glob("step-*")] == [paths[0].name]
+
+
+def test_prune_counts_what_it_frees(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 5)]
+    (paths[0] / "MANIFEST.json").unlink()
+    (paths[1] / "MANIFEST.json").write_bytes(b"{}")
+    (paths[2] / writer.shard_name(0)).write_bytes(b"12345")
+    there = {p: sum(file.stat().st_size for file in p.iterdir()) for p in paths}
+    listed = ckpt_json("ls", folder)["checkpoints"]
+    assert [each["bytes"] for each in listed[1:]] == [there[p] for p in paths[2::-1]]
+    done = ckpt_json("prune", folder, "--last", 1, "--damaged")
+    assert len(done["removed"]) == 3
+    assert done["bytes_removed"] == sum(there[p] for p in paths[:3])

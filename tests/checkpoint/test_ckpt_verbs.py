@@ -393,6 +393,30 @@ def test_going_back_to_an_older_one(
     assert "--newest is for" in ckpt("copy", old, "s3://bucket/x", "--newest", code=2).stderr
 
 
+def test_one_without_its_manifest_is_damage(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 4)]
+    draft = folder / ".draft-step-00000004-000004"
+    draft.mkdir()
+    (draft / writer.shard_name(0)).write_bytes(b"half")
+    assert ".draft" not in ckpt("verify", folder).stdout, "not yet one"
+    (paths[1] / "MANIFEST.json").unlink()
+    lines = ckpt("verify", folder, code=1).stdout.splitlines()
+    (line,) = (line for line in lines if paths[1].name in line)
+    assert "unfinished" in line and "no MANIFEST.json" in line and "prune" in line
+    assert sum(" good " in line for line in lines) == 2
+    told = ckpt_json("verify", folder, code=1)
+    assert not told["good"]
+    (one,) = (each for each in told["checkpoints"] if not each["good"])
+    assert one["path"] == str(paths[1]) and one["unfinished"]
+    assert "unfinished" in ckpt("verify", paths[1], code=1).stdout
+    (folder / "LATEST").write_text(paths[1].name + "\n")
+    assert "unfinished" in ckpt("verify", folder / "LATEST", code=1).stdout
+    assert paths[2].name in ckpt("verify", folder, code=1).stdout
+
+
 def last_tensor(path: Path) -> str:
     """The name of the one whose bytes end a file."""
     with safe_open(path / writer.shard_name(0), "np") as file:
