@@ -31,7 +31,8 @@ bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note)
     auto plan = checkpoint::plan_prune(files, order.folder, order.keep);
     Status status = plan.status();
     for (std::size_t i = 0; plan.ok() && read && i < plan->looks.size(); ++i) {
-      if (plan->looks[i].name.text() == read->text()) plan->fates[i] = checkpoint::Fate::left;
+      const bool is_read = plan->looks[i].name.text() == read->text();
+      if (is_read && is_removed(plan->fates[i])) plan->fates[i] = checkpoint::Fate::left;
     }
     if (status.ok()) status = checkpoint::execute_prune(files, order.folder, *plan);
     if (!status.ok()) note(status.message());

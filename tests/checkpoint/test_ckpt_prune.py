@@ -49,8 +49,7 @@ def test_prune(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson)
     assert left == [1, 2, 4, 8, 9, 10]
     again = ckpt_json("prune", folder, "--last", 2, "--every", "4h")
     assert again["removed"] == []
-    # LATEST named the damaged one; when that goes, it names the newest that is left.
-    assert "10" in (folder / "LATEST").read_text()
+    assert (folder / "LATEST").read_text() == "step-00000009-000009\n", "the newest good one"
     done = ckpt_json("prune", folder, "--last", 1, "--damaged")
     assert sorted(c["name"][-2:] for c in done["removed"]) == ["01", "04", "08", "10"]
     assert (folder / "LATEST").read_text() == "step-00000009-000009\n"
@@ -101,6 +100,24 @@ def test_prune_calls_nothing_good_that_it_has_not_read(
     done = ckpt_json("prune", folder, "--last", 1, "--damaged")
     assert [(each["name"], each["state"]) for each in done["kept"]] == [(paths[0].name, "good")]
     assert [p.name for p in folder.glob("step-*")] == [paths[0].name]
+
+
+def test_prune_puts_latest_right(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    latest = folder / "LATEST"
+    for i in range(1, 4):
+        writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1))
+    latest.unlink()
+    ckpt("prune", folder, "--last", 2, "--dry-run")
+    assert not latest.exists()
+    ckpt("prune", folder, "--last", 2)
+    assert latest.read_text() == "step-00000003-000003\n"
+    for text in ("step-00000001-000001\n", "step-00000002-000002\n", "", "x" * 1000):
+        latest.write_text(text)
+        assert ckpt_json("prune", folder, "--last", 2)["removed"] == []
+        assert latest.read_text() == "step-00000003-000003\n", text
 
 
 def test_prune_counts_what_it_frees(
