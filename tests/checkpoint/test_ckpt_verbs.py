@@ -307,8 +307,10 @@ def test_what_is_no_tensor_is_shown_and_compared(
     a = writer.write(tmp_path / "a", 1, Facts(), writer.rows({**tensors, **before}, 1))
     b = writer.write(tmp_path / "b", 1, Facts(), writer.rows({**tensors, **after}, 1))
     shown = ckpt("show", a, "headway.rank-00000").stdout
-    assert json.loads(shown) == {"values": {"best": 0.5, "seen": [1, {}]}}
-    assert "parts" in ckpt_json("show", a, "headway.rank-00000")
+    values = {"best": 0.5, "seen": [1, {}]}
+    assert json.loads(shown) == {"$checkpoint": str(a), "values": values}
+    told = ckpt_json("show", a.parent, "headway.rank-00000")
+    assert "parts" in told and told["path"] == str(a)
     assert "ckpt show PATH headway.rank-00000" in ckpt("show", a).stdout
     diff = ckpt_json("diff", a, b, code=1)
     assert [(d["name"], d["a"], d["b"]) for d in diff["documents"]] == [
@@ -375,6 +377,23 @@ def test_where_the_newest_turns_out_to_be_damaged_it_is_the_next(
         refused = ckpt(verb, folder, tmp_path / f"no-{verb}", code=2)
         assert "none of its 2 checkpoints is good" in refused.stderr
         assert not list(tmp_path.glob(f"no-{verb}/step-*"))
+
+
+def test_show_says_of_which_checkpoint_a_tensor_is(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    state = {**tensors, **document(values={"best": 2**127 + 1})}
+    old = writer.write(folder, 1, Facts(step=1), writer.rows(state, 1))
+    new = writer.write(folder, 2, Facts(step=2), writer.rows(state, 1))
+    for path in (new, old):
+        for name in ("model.bias", "headway.rank-00000"):
+            assert str(path) in ckpt("show", folder, name).stdout
+            assert ckpt_json("show", folder, name)["path"] == str(path)
+        told = ckpt_json("show", folder, "headway.rank-00000")
+        assert told["parts"]["values"]["best"] == 2**127 + 1, "and nothing is rounded"
+        assert ckpt_json("show", folder, "model.bias")["step"] == int(path.name[5:13])
+        (path / writer.shard_name(0)).unlink()
 
 
 def test_going_back_to_an_older_one(
