@@ -75,9 +75,16 @@ std::uint64_t PrunePlan::bytes_removed() const {
 }
 
 Result<PrunePlan> plan_prune(FileSystem& files, const std::string& folder,
-                             const RetentionPolicy& policy) {
+                             const RetentionPolicy& policy,
+                             const std::vector<std::string>& damaged) {
   auto looks = look_at_all(files, folder);
   if (!looks.ok()) return looks.status();
+  for (Look& look : *looks) {
+    const bool known = std::find(damaged.begin(), damaged.end(), look.path) != damaged.end();
+    if (known && look.state.ok()) {
+      look.state = Status::corrupt(look.path + ": damaged, as a restore that read it has found");
+    }
+  }
   auto fates = fates_of(policy, *looks);
   return PrunePlan{std::move(*looks), std::move(fates)};
 }

@@ -21,9 +21,10 @@ struct PrunePlan {
 };
 
 // Looks, and removes nothing. By manifests and sizes: for a caller that has just written the
-// newest.
+// newest. `damaged`: paths of some that somebody has read and found to be.
 base::Result<PrunePlan> plan_prune(base::FileSystem& files, const std::string& folder,
-                                   const RetentionPolicy& policy);
+                                   const RetentionPolicy& policy,
+                                   const std::vector<std::string>& damaged = {});
 // And where anything is to go, the newest one that stays is good by `deep`, too, which reads it;
 // with `all`, whatever counts is. Those that are not are damaged ones.
 base::Result<PrunePlan> plan_checked_prune(base::FileSystem& files, const std::string& folder,
