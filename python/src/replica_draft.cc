@@ -80,12 +80,16 @@ Entry write_shard(const std::string& draft_path, const std::string& name, std::u
   return {entry->name, entry->rank, entry->bytes, entry->chunk_bytes, entry->crc32c};
 }
 
-void prune(const std::string& folder, std::size_t keep_last, double keep_every_s) {
+// `damaged`: names of some that are known to be.
+void prune(const std::string& folder, std::size_t keep_last, double keep_every_s,
+           const std::vector<std::string>& damaged) {
   const nb::gil_scoped_release release;
   base::FileSystem& files = base::real_file_system();
   const checkpoint::RetentionPolicy policy{keep_last, static_cast<std::int64_t>(keep_every_s * 1e9),
                                            false};
-  auto plan = checkpoint::plan_prune(files, folder, policy);
+  std::vector<std::string> paths;
+  for (const std::string& name : damaged) paths.push_back(folder + "/" + name);
+  auto plan = checkpoint::plan_prune(files, folder, policy, paths);
   raise_if_bad(plan.ok() ? checkpoint::execute_prune(files, folder, *plan) : plan.status());
 }
 
@@ -100,7 +104,8 @@ void add_draft(nb::module_& module) {
       .def_prop_ro("path", &Draft::path)
       .def("take", &Draft::take)
       .def("commit", &Draft::commit);
-  module.def("prune", &prune, nb::arg("folder"), nb::arg("keep_last"), nb::arg("keep_every_s"));
+  module.def("prune", &prune, nb::arg("folder"), nb::arg("keep_last"), nb::arg("keep_every_s"),
+             nb::arg("damaged"));
   module.def("write_shard", &write_shard, nb::arg("draft"), nb::arg("name"), nb::arg("rank"),
              nb::arg("pieces"), nb::arg("sources"));
 }

@@ -244,6 +244,12 @@ void add_trainer(nb::module_& module) {
            nb::arg("data"), nb::arg("time_ns"), nb::arg("persist"), nb::arg("sources"))
       .def("refusal", [](PyTrainer& self) { return self.trainer().refusal(); })
       .def("bye", [](PyTrainer& self) { self.trainer().bye(); })
+      .def(
+          "found_damaged",
+          [](PyTrainer& self, std::vector<std::string> names) {
+            self.trainer().found_damaged(std::move(names));
+          },
+          nb::arg("names"))
       .def("news", &PyTrainer::news)
       .def(
           "left_behind",

@@ -82,10 +82,21 @@ Result<std::string> read_document(const CheckpointReader& reader, const TensorIn
   return text;
 }
 
-Result<std::string> pretty_document(const std::string& text, const std::string& place) {
-  auto json = parse(text, place);
+Result<std::string> placed_document(const std::string& text, const std::string& path,
+                                    const std::string& name) {
+  const auto json = parse(text, path + ": " + name);
   if (!json.ok()) return json.status();
-  return dump(without_tensors((*json)["parts"]), 2) + "\n";
+  // By its text: integers of more than 64 bits are not ours to round.
+  return fmt::format("{{\"path\": {}, {}\n", dump(Json(path)), text.substr(text.find('{') + 1));
+}
+
+Result<std::string> pretty_document(const std::string& text, const std::string& path,
+                                    const std::string& name) {
+  auto json = parse(text, path + ": " + name);
+  if (!json.ok()) return json.status();
+  Json pretty = {{"$checkpoint", path}};  // no part has such a name: those with $ are tags
+  pretty.update(without_tensors((*json)["parts"]));
+  return dump(pretty, 2) + "\n";
 }
 
 Result<std::vector<DocumentDifference>> compare_documents(const std::string& a,

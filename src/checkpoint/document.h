@@ -17,8 +17,12 @@ inline constexpr std::uint64_t document_bytes_max = 256 << 20;
 [[nodiscard]] bool is_document(std::string_view name);
 
 base::Result<std::string> read_document(const CheckpointReader& reader, const TensorInfo& info);
-// For people, without the names of tensors.
-base::Result<std::string> pretty_document(const std::string& text, const std::string& place);
+// As it is, but that `path` says which checkpoint it is of.
+base::Result<std::string> placed_document(const std::string& text, const std::string& path,
+                                          const std::string& name);
+// For people, without the names of tensors; `$checkpoint` says which it is of.
+base::Result<std::string> pretty_document(const std::string& text, const std::string& path,
+                                          const std::string& name);
 
 struct DocumentDifference {
   std::string name;  // "optimizer.param_groups.0.lr"

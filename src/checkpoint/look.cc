@@ -16,6 +16,14 @@ using base::Status;
 
 constexpr std::uint64_t kLatestBytesMax = 256;
 
+std::uint64_t bytes_there(FileSystem& files, const std::string& path) {
+  const auto entries = files.list(path);
+  std::uint64_t bytes = 0;
+  if (!entries.ok()) return bytes;
+  for (const FolderEntry& entry : entries.value()) bytes += entry.bytes;
+  return bytes;
+}
+
 Look look_at(FileSystem& files, const std::string& folder, const CheckpointName& name,
              bool is_link) {
   Look look;
@@ -25,13 +33,12 @@ Look look_at(FileSystem& files, const std::string& folder, const CheckpointName&
   look.unfinished = !is_checkpoint(files, look.path);
   look.anchor = is_anchor(files, look.path);
   auto manifest = read_manifest(files, look.path);
-  if (!manifest.ok()) {
-    look.state = manifest.status();
-    return look;
+  look.state = manifest.status();
+  if (manifest.ok()) {
+    look.manifest = std::move(*manifest);
+    look.state = check_files(files, look.path, look.manifest);
   }
-  look.manifest = std::move(*manifest);
-  look.bytes = total_bytes(look.manifest);
-  look.state = check_files(files, look.path, look.manifest);
+  look.bytes = look.state.ok() ? total_bytes(look.manifest) : bytes_there(files, look.path);
   if (look.state.ok()) look.state = check_bases(files, look.path, look.manifest);
   return look;
 }
@@ -169,6 +176,11 @@ Result<std::uint64_t> bytes_to_read(FileSystem& files, std::string path) {
   }
 }
 
+void read_deeply(Look& look, const DeepCheck& deep) {
+  look.state = deep(look.path);
+  look.read = true;
+}
+
 Result<std::vector<Look>> look_at_all(FileSystem& files, const std::string& folder,
                                       const DeepCheck& deep) {
   auto names = names_in(files, folder);
@@ -176,7 +188,7 @@ Result<std::vector<Look>> look_at_all(FileSystem& files, const std::string& fold
   std::vector<Look> looks;
   for (const auto& [name, is_link] : *names) {
     looks.push_back(look_at(files, folder, name, is_link));
-    if (deep && looks.back().state.ok()) looks.back().state = deep(looks.back().path);
+    if (deep && looks.back().state.ok()) read_deeply(looks.back(), deep);
   }
   return looks;
 }

@@ -36,18 +36,21 @@ base::Status check_files(base::FileSystem& files, const std::string& path,
 struct Look {
   CheckpointName name;
   std::string path;
-  base::Status state;  // good, or what is wrong with it
-  Manifest manifest;   // as far as it could be read
-  std::uint64_t bytes = 0;
+  base::Status state;       // good, or what is wrong with it
+  Manifest manifest;        // as far as it could be read
+  std::uint64_t bytes = 0;  // by the manifest; of one that is not good, of the files that are there
   bool anchor = false;
   bool is_link = false;     // leads elsewhere: ours to read, not to remove
   bool unfinished = false;  // no manifest: its removal was cut short, or it never was one
+  bool read = false;        // to its last byte: `state` is by that
 };
 // The newest first. A folder that is not there is an error, not an empty one. `deep`: called for
 // each one that looks good; what it says is its state.
 using DeepCheck = std::function<base::Status(const std::string& path)>;
 base::Result<std::vector<Look>> look_at_all(base::FileSystem& files, const std::string& folder,
                                             const DeepCheck& deep = {});
+// One that looks good, read: what `deep` says is its state.
+void read_deeply(Look& look, const DeepCheck& deep);
 
 // A path as a person gives it: a checkpoint, a folder of checkpoints (then the newest good one), or
 // FOLDER/LATEST. Those that were passed over, and why, go into `passed`. `before`: one of the

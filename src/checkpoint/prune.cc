@@ -44,19 +44,24 @@ std::vector<Fate> fates_of(const RetentionPolicy& policy, const std::vector<Look
   return decide_fates(policy, candidates);
 }
 
-// Scripts go by LATEST: it must not name what is about to go.
-Status mend_latest(FileSystem& files, const std::string& folder, const PrunePlan& plan) {
+// Scripts go by LATEST: it names the newest good one, whatever it named before, or whether it was
+// there. `must`: it names what is about to go, so nothing may go before it does not.
+Status mend_latest(FileSystem& files, const std::string& folder, const PrunePlan& plan,
+                   bool& must) {
+  must = false;
+  const auto newest = std::find(plan.fates.begin(), plan.fates.end(), Fate::newest);
+  if (newest == plan.fates.end()) return {};
+  const auto line_of = [&](std::size_t i) { return plan.looks[i].name.text() + "\n"; };
+  const std::string wanted = line_of(static_cast<std::size_t>(newest - plan.fates.begin()));
   const std::string path = folder + "/" + std::string(latest_name);
   const auto text = base::read_all(files, path, kLatestBytesMax);
-  if (!text.ok()) return text.status().code() == base::Code::not_found ? Status() : text.status();
-  const Look* newest = nullptr;
-  bool goes = false;
-  for (std::size_t i = 0; i < plan.looks.size(); ++i) {
-    if (plan.fates[i] == Fate::newest) newest = &plan.looks[i];
-    if (is_removed(plan.fates[i])) goes |= plan.looks[i].name.text() + "\n" == text.value();
+  if (text.ok() && text.value() == wanted) return {};
+  const base::Code code = text.status().code();
+  must = !text.ok() && code != base::Code::not_found && code != base::Code::corrupt;
+  for (std::size_t i = 0; text.ok() && i < plan.looks.size(); ++i) {
+    must |= is_removed(plan.fates[i]) && line_of(i) == text.value();
   }
-  if (!goes || newest == nullptr) return {};
-  return base::replace_file(files, path, base::bytes_of(newest->name.text() + "\n"));
+  return base::replace_file(files, path, base::bytes_of(wanted));
 }
 
 }  // namespace
@@ -70,9 +75,16 @@ std::uint64_t PrunePlan::bytes_removed() const {
 }
 
 Result<PrunePlan> plan_prune(FileSystem& files, const std::string& folder,
-                             const RetentionPolicy& policy) {
+                             const RetentionPolicy& policy,
+                             const std::vector<std::string>& damaged) {
   auto looks = look_at_all(files, folder);
   if (!looks.ok()) return looks.status();
+  for (Look& look : *looks) {
+    const bool known = std::find(damaged.begin(), damaged.end(), look.path) != damaged.end();
+    if (known && look.state.ok()) {
+      look.state = Status::corrupt(look.path + ": damaged, as a restore that read it has found");
+    }
+  }
   auto fates = fates_of(policy, *looks);
   return PrunePlan{std::move(*looks), std::move(fates)};
 }
@@ -85,20 +97,20 @@ Result<PrunePlan> plan_checked_prune(FileSystem& files, const std::string& folde
   PrunePlan plan{std::move(*looks), {}};
   for (;;) {
     plan.fates = fates_of(policy, plan.looks);
-    if (all || std::find(plan.fates.begin(), plan.fates.end(), Fate::goes) == plan.fates.end()) {
-      return plan;
-    }
-    // Where a good one goes there is a newest one.
+    if (all || std::none_of(plan.fates.begin(), plan.fates.end(), is_removed)) return plan;
     const auto newest = std::find(plan.fates.begin(), plan.fates.end(), Fate::newest);
+    HW_CHECK(newest != plan.fates.end());  // or nothing would go
     Look& look = plan.looks[static_cast<std::size_t>(newest - plan.fates.begin())];
-    look.state = deep(look.path);
+    read_deeply(look, deep);
     if (look.state.ok()) return plan;
   }
 }
 
 Status execute_prune(FileSystem& files, const std::string& folder, const PrunePlan& plan) {
   HW_CHECK(plan.looks.size() == plan.fates.size());
-  if (Status status = mend_latest(files, folder, plan); !status.ok()) return status;
+  bool must = false;
+  const Status latest = mend_latest(files, folder, plan, must);
+  if (!latest.ok() && must) return latest;
   std::vector<const Look*> going;
   for (std::size_t i = 0; i < plan.looks.size(); ++i) {
     if (is_removed(plan.fates[i])) going.push_back(&plan.looks[i]);
@@ -110,7 +122,8 @@ Status execute_prune(FileSystem& files, const std::string& folder, const PrunePl
   for (const Look* look : going) {
     if (Status status = remove_checkpoint(files, look->path); !status.ok()) return status;
   }
-  return files.sync_folder(folder);
+  if (Status status = files.sync_folder(folder); !status.ok() || latest.ok()) return status;
+  return mend_latest(files, folder, plan, must);  // there may be room for it now
 }
 
 }  // namespace headway::checkpoint

@@ -1,7 +1,7 @@
 // Removes the checkpoints of a folder that a policy no longer wants. The caller holds the folder's
 // lock (lock.h). Each goes by its manifest first, a delta before its base, else the oldest first,
 // and only after LATEST names one that stays: whatever call a crash comes before, what can still be
-// listed is whole.
+// listed is whole. LATEST names the newest good one then, also if it was missing or named another.
 #pragma once
 
 #include <string>
@@ -21,10 +21,11 @@ struct PrunePlan {
 };
 
 // Looks, and removes nothing. By manifests and sizes: for a caller that has just written the
-// newest.
+// newest. `damaged`: paths of some that somebody has read and found to be.
 base::Result<PrunePlan> plan_prune(base::FileSystem& files, const std::string& folder,
-                                   const RetentionPolicy& policy);
-// And where a good one is to go, the newest one that stays is good by `deep`, too, which reads it;
+                                   const RetentionPolicy& policy,
+                                   const std::vector<std::string>& damaged = {});
+// And where anything is to go, the newest one that stays is good by `deep`, too, which reads it;
 // with `all`, whatever counts is. Those that are not are damaged ones.
 base::Result<PrunePlan> plan_checked_prune(base::FileSystem& files, const std::string& folder,
                                            const RetentionPolicy& policy, const DeepCheck& deep,

@@ -99,6 +99,56 @@ TEST(PruneCrash, LatestNeverNamesWhatIsGone) {
   }
 }
 
+std::string latest_in(base::FileSystem& files) {
+  const auto text = base::read_all(files, std::string(kFolder) + "/LATEST", 1000);
+  return text.ok() ? text.value() : "none";
+}
+
+TEST(PruneCrash, LatestIsPutRight) {
+  const std::string path = std::string(kFolder) + "/LATEST";
+  const std::string right = "step-00000003-000003\n";
+  const std::string long_text(999, 'x');
+  for (const std::string& before : {std::string(), std::string("step-00000009-000009\n"),
+                                    std::string("step-00000002-000002\n"), long_text}) {
+    for (std::size_t n = 0;; ++n) {
+      const auto files = with_checkpoints(3);
+      if (before.empty()) {
+        ASSERT_TRUE(files->remove_file(path).ok() && files->sync_folder(kFolder).ok());
+      } else {
+        ASSERT_TRUE(base::replace_file(*files, path, base::bytes_of(before)).ok());
+      }
+      files->lose_power_at(n);
+      const bool done = prune(*files, {.last = 3}).ok();
+      each_crash_state(*files, [&](SimFileSystem& after) {
+        const std::string found = latest_in(after);
+        EXPECT_TRUE(found == right || (!done && found == (before.empty() ? "none" : before)))
+            << found << " call " << n;
+        EXPECT_EQ(good_steps(after), (std::vector<std::uint64_t>{3, 2, 1}));
+      });
+      if (done || HasFailure()) break;
+    }
+  }
+}
+
+// A full disk has no room for LATEST: no reason not to make any, unless it names what goes.
+TEST(PruneFails, ALatestThatCannotBeWritten) {
+  const std::string path = std::string(kFolder) + "/LATEST";
+  for (const bool names_what_goes : {false, true}) {
+    const auto files = with_checkpoints(3);
+    const std::string before =
+        names_what_goes ? "step-00000001-000001\n" : "step-00000009-000009\n";
+    ASSERT_TRUE(base::replace_file(*files, path, base::bytes_of(before)).ok());
+    ASSERT_TRUE(files->make_folder(path + ".tmp").ok()) << "in the way of every new one";
+    EXPECT_FALSE(prune(*files, {.last = 1}).ok());
+    EXPECT_EQ(latest_in(*files), before);
+    EXPECT_EQ(good_steps(*files).size(), names_what_goes ? 3U : 1U);
+    ASSERT_TRUE(files->remove_folder(path + ".tmp").ok());
+    EXPECT_TRUE(prune(*files, {.last = 1}).ok());
+    EXPECT_EQ(latest_in(*files), "step-00000003-000003\n");
+    EXPECT_EQ(good_steps(*files), (std::vector<std::uint64_t>{3}));
+  }
+}
+
 TEST(AnchorCrash, ItIsAsItWasOrAsItShouldBe) {
   for (const bool set : {true, false}) {
     for (std::size_t n = 0;; ++n) {

@@ -78,6 +78,7 @@ std::vector<Fate> decide_fates(const RetentionPolicy& policy,
   for (const auto& [stretch, i] : firsts) {
     if (fates[i] == Fate::goes) fates[i] = Fate::every;
   }
+  if (good == 0) std::fill(fates.begin(), fates.end(), Fate::left);
   // Bases come behind what is based on them.
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const std::size_t base = candidates[i].base;

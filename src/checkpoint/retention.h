@@ -2,7 +2,8 @@
 //
 // The newest good one is always kept, and so is whatever has an anchor. What is not good counts for
 // nothing (ten broken ones are no reason to drop the last that works) and is kept, for somebody to
-// look at, unless the policy says otherwise.
+// look at, unless the policy says otherwise. Where nothing is good nothing goes: what is damaged in
+// one place, or without its manifest, may be all that is left.
 #pragma once
 
 #include <cstddef>

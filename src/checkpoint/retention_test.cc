@@ -45,6 +45,12 @@ TEST(Retention, WhatIsNotGoodCountsForNothing) {
   EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "lnlx-");
   for (Candidate& each : list) each.state = State::damaged;
   EXPECT_EQ(letters({.last = 1}, list), "lllll");
+  EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "lllll") << "it is all that is left";
+  list[3].state = State::waste;
+  EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "lllll");
+  list[4].state = State::good;
+  list[0].anchor = false;
+  EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "xxxxn");
 }
 
 TEST(Retention, AnchorsAndLinksStay) {

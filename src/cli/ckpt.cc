@@ -80,8 +80,8 @@ Json to_json(const Look& look) {
                {"state", state_word(look)}, {"why", look.state.message()},
                {"anchor", look.anchor}};
   if (look.anchor) json["note"] = checkpoint::anchor_note(base::real_file_system(), look.path);
-  if (look.manifest.files.empty() && !look.state.ok()) return json;
   json["bytes"] = look.bytes;
+  if (look.manifest.files.empty() && !look.state.ok()) return json;
   json["files"] = look.manifest.files.size();
   json["world_size"] = look.manifest.world_size;
   json["data"] = look.manifest.data;

@@ -45,6 +45,10 @@ base::Status check_deep(const std::string& path);
 
 // "good", "damaged", "unreadable", "unfinished".
 [[nodiscard]] std::string_view state_word(const checkpoint::Look& look);
+// What an unfinished one is, and what to do about it.
+inline constexpr std::string_view unfinished_advice =
+    "no MANIFEST.json: its removal was cut short (prune clears it up), or somebody took the file "
+    "away (bring it back)";
 [[nodiscard]] Ink state_ink(const checkpoint::Look& look);
 [[nodiscard]] Json to_json(const checkpoint::Look& look);
 // Without the folder that the reader of the page knows already.

@@ -48,7 +48,7 @@ void add_row(Page& page, const Look& look, const Columns& at, bool newest, std::
   line.add("  ").add(look.name.text(), newest ? Ink::strong : Ink::plain);
   if (!at.narrow) line.right(human_count(look.name.step), at.step_end);
   line.right(known ? age_text(look.manifest.time_ns, now_ns, style) : "-", at.age_end);
-  line.right(known ? human_bytes(look.bytes) : "-", at.size_end);
+  line.right(known || look.bytes > 0 ? human_bytes(look.bytes) : "-", at.size_end);
   if (!at.narrow) line.right(known ? human_count(look.manifest.world_size) : "-", at.ranks_end);
   line.to(at.state).add(state_word(look), state_ink(look));
   if (newest) line.add(fmt::format(" {} newest", page.dot()), Ink::strong);
@@ -63,9 +63,8 @@ void add_row(Page& page, const Look& look, const Columns& at, bool newest, std::
   if (look.is_link) line.add(fmt::format(" {} a link", page.dot()), Ink::dim);
   page.add(line);
   if (look.state.ok()) return;
-  const std::string why = look.unfinished
-                              ? "its save or its removal was cut short; the next prune clears it up"
-                              : without_prefix(look.state.message(), look.path);
+  const std::string why = look.unfinished ? std::string(unfinished_advice)
+                                          : without_prefix(look.state.message(), look.path);
   page.add_broken(Line().add("      ").add(clean(why, style), state_ink(look)), 6);
 }
 

@@ -51,10 +51,20 @@ Result<RetentionPolicy> policy_of(const Options& options) {
   return policy;
 }
 
+// Of one that is not good and stays.
+std::string why_left(const Look& look, const Options& options) {
+  if (look.is_link) return "a link";
+  const std::string state(state_word(look));
+  if (state == "unfinished") return state + "; nothing good is left";
+  if (state != "damaged") return state;
+  if (look.anchor) return "damaged, and an anchor";
+  return options.damaged ? "damaged; nothing good is left" : "damaged; --damaged removes it";
+}
+
 std::string why(Fate fate, const Look& look, const Options& options, std::uint64_t newest_step) {
   switch (fate) {
     case Fate::newest:
-      return "the newest good one";
+      return look.read ? "the newest good one" : "the newest; nothing goes, so it was not read";
     case Fate::last:
       return fmt::format("of the last {}", options.last.value_or(1));
     case Fate::whole:
@@ -66,9 +76,7 @@ std::string why(Fate fate, const Look& look, const Options& options, std::uint64
     case Fate::base:
       return "a newer one is read with it";
     case Fate::left:
-      if (look.is_link) return "a link";
-      if (state_word(look) != "damaged") return std::string(state_word(look));
-      return look.anchor ? "damaged, and an anchor" : "damaged; --damaged removes it";
+      return why_left(look, options);
     case Fate::goes:
       return look.name.step > newest_step
                  ? fmt::format("though of a later step: step {} came in after it", newest_step)
@@ -121,9 +129,11 @@ Json to_json(const PrunePlan& plan, const Options& options, const std::string& f
                {"removed", Json::array()},
                {"kept", Json::array()}};
   for (std::size_t i = 0; i < plan.looks.size(); ++i) {
-    Json each = {{"name", plan.looks[i].name.text()},
+    const Look& look = plan.looks[i];
+    Json each = {{"name", look.name.text()},
                  {"why", checkpoint::name_of(plan.fates[i])},
-                 {"bytes", plan.looks[i].bytes}};
+                 {"state", look.state.ok() && !look.read ? "unread" : state_word(look)},
+                 {"bytes", look.bytes}};
     json[checkpoint::is_removed(plan.fates[i]) ? "removed" : "kept"].push_back(each);
   }
   return json;
@@ -176,8 +186,8 @@ void add_ckpt_prune(CLI::App& ckpt, int& exit_code) {
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
       "The newest good one and those with an anchor are never removed; before anything else\n"
-      "goes, that one is read to its last byte. Deltas count as kept ones, and as many whole\n"
-      "ones stay besides.\n"
+      "goes, that one is read to its last byte, and where none is good nothing goes. Deltas\n"
+      "count as kept ones, and as many whole ones stay besides.\n"
       "Example:\n"
       "  headway ckpt prune /data/ckpt --last 3 --every 6h --dry-run");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });

@@ -79,8 +79,9 @@ std::string to_text(const CheckpointReader& reader, const TensorInfo& info, cons
                      .add(fmt::format(" {} {} {} {}", page.dot(), checkpoint::kind_text(info),
                                       page.dot(), human_bytes(info.bytes))));
   const auto row = [&](std::string_view label, const std::string& text, Ink ink = Ink::plain) {
-    page.add(Line().add("  ").add(label, Ink::dim).to(kColumn).add(text, ink));
+    page.add_whole(Line().add("  ").add(label, Ink::dim).to(kColumn).add(text, ink));
   };
+  row("path", clean(reader.path(), style));
   row("values", fmt::format("{}, {} of them zero", human_count(s.count), human_count(s.zero)));
   row("nan, inf", fmt::format("{}, {}", human_count(s.nan), human_count(s.inf)),
       s.nan + s.inf > 0 ? Ink::down : Ink::plain);
@@ -119,10 +120,11 @@ std::string to_text(const CheckpointReader& reader, const TensorInfo& info, cons
 }
 
 Json to_json(const CheckpointReader& reader, const TensorInfo& info, const Statistics& s) {
-  Json json = {
-      {"path", reader.path()}, {"name", info.name},   {"dtype", checkpoint::name_of(info.dtype)},
-      {"shape", info.shape},   {"bytes", info.bytes}, {"count", s.count},
-      {"zero", s.zero},        {"nan", s.nan},        {"inf", s.inf}};
+  Json json = {{"path", reader.path()}, {"step", reader.manifest().step},
+               {"name", info.name},     {"dtype", checkpoint::name_of(info.dtype)},
+               {"shape", info.shape},   {"bytes", info.bytes},
+               {"count", s.count},      {"zero", s.zero},
+               {"nan", s.nan},          {"inf", s.inf}};
   const bool known = s.finite() > 0;
   json["min"] = known ? Json(s.min) : Json();
   json["max"] = known ? Json(s.max) : Json();
@@ -151,7 +153,10 @@ Result<int> show_tensor(const CheckpointReader& reader, const std::string& name,
   if (info == nullptr) return not_there(reader, name);
   if (checkpoint::is_document(name)) {
     auto text = checkpoint::read_document(reader, *info);
-    if (text.ok() && !json) text = checkpoint::pretty_document(*text, reader.path() + ": " + name);
+    if (text.ok()) {
+      text = json ? checkpoint::placed_document(*text, reader.path(), name)
+                  : checkpoint::pretty_document(*text, reader.path(), name);
+    }
     return text.ok() ? Result<int>(print_out(*text)) : Result<int>(text.status());
   }
   const auto statistics = statistics_of(reader, *info);

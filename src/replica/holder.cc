@@ -26,6 +26,7 @@ using base::Status;
 using base::UniqueFd;
 
 constexpr std::size_t kStrangersMax = 1024;
+constexpr std::size_t kDamagedMax = 256;  // checkpoints that retention knows of
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr std::int64_t kLookNs = 100 * kMillisecond;  // whether somebody waits for us
 
@@ -203,6 +204,7 @@ bool Holder::serve(int client) {
     return false;
   }
   if (message.say == Say::reserve) on_reserve(rank, message);
+  if (message.say == Say::look) on_look(rank, message);
   if (message.say == Say::bye) rank.done = true;
   return true;
 }
@@ -267,6 +269,17 @@ void Holder::on_reserve(Rank& rank, const Message& message) {
   rank.rows_bytes = message.rows_bytes;
   rank.rows_count = message.rows_count;
   refill(rank);
+}
+
+void Holder::on_look(const Rank& rank, const Message& message) {
+  for (const std::string& name : message.damaged) {
+    const std::string path = rank.hello.folder + "/" + name;
+    if (damaged_.size() < kDamagedMax || damaged_.contains(path)) {
+      damaged_.insert(path);
+    } else {
+      options_.note(path + ": damaged; too many are for retention to know of this one");
+    }
+  }
 }
 
 // What was asked for last, whatever was asked for before.

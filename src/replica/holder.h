@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -108,6 +109,7 @@ class Holder {
   void leave_folder();
   void unlock_folder();
   void on_reserve(Rank& rank, const Message& message);
+  void on_look(const Rank& rank, const Message& message);
   void refill(Rank& rank);
   void allocate(Rank& rank, const RankSlots::Usable& missing);
   void drop_broken();
@@ -174,7 +176,10 @@ class Holder {
   std::vector<Parked> parked_;  // said hello; the folder is not ours yet
   std::optional<checkpoint::FolderLock> folder_lock_;
   std::string locked_;  // the folder
-  HeldByRank seen_;     // when it was last looked at
+  // Checkpoints that trainers have read and found to be damaged: retention counts others. Kept for
+  // those who come later and go on from memory.
+  std::set<std::string> damaged_;
+  HeldByRank seen_;  // when it was last looked at
   std::optional<Choice> writing_;
   RowChain chain_;                      // the disk's thread
   std::atomic<bool> applying_ = false;  // rows are on their way into images

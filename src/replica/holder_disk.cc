@@ -95,6 +95,7 @@ Message Holder::told_by(const Choice& choice) const {
 SaveOrder Holder::order_of(const Message& told) const {
   SaveOrder order{told.folder, told.job, {told.keep_last, told.keep_every_ns, false}};
   order.newest_attempt = newest_attempt_;
+  order.damaged.assign(damaged_.begin(), damaged_.end());
   if (Uploader* const uploader = uploader_.get()) {
     order.while_reading = [uploader](const auto& work) { uploader->while_reading(work); };
   }
@@ -143,6 +144,9 @@ void Holder::tell_end(const Choice& choice, const Result<std::string>& name, std
   tried_ = std::max(tried_.value_or(key), key);
   if (!last_.ok()) options_.note(last_.message());
   if (last_.ok() && uploader_) uploader_->look();
+  if (last_.ok()) {
+    std::erase_if(damaged_, [&](const auto& path) { return path.ends_with("/" + name.value()); });
+  }
   Message message{.say = last_.ok() ? Say::durable : Say::failed};
   message.step = choice.step;
   message.nanoseconds = took_ns;

@@ -425,5 +425,27 @@ TEST_F(HolderTest, OldOnesGoWhenTheyAreTooMany) {
   EXPECT_EQ(steps_on_disk(), (std::vector<std::uint64_t>{4, 3}));
 }
 
+TEST_F(HolderTest, WhatATrainerFoundDamagedPushesNothingOut) {
+  start();
+  auto to = options(0, 1);
+  to.hello.keep_last = 2;
+  {
+    Rank rank(to);
+    for (const std::uint64_t step : {1, 2}) {
+      ASSERT_TRUE(rank.save(step, true));
+      ASSERT_TRUE(wait_for(Say::durable, step));
+    }
+    rank.trainer.found_damaged({"step-00000002-000002"});
+    ASSERT_TRUE(rank.save(3, true));
+    ASSERT_TRUE(wait_for(Say::durable, 3));
+    EXPECT_EQ(steps_on_disk(), (std::vector<std::uint64_t>{3, 2, 1}));
+  }
+  to.hello.attempt = 2;
+  Rank successor(to);
+  ASSERT_TRUE(successor.save(4, true));
+  ASSERT_TRUE(wait_for(Say::durable, 4));
+  EXPECT_EQ(steps_on_disk(), (std::vector<std::uint64_t>{4, 3, 2})) << "who goes on from memory";
+}
+
 }  // namespace
 }  // namespace headway::replica

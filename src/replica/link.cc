@@ -72,6 +72,13 @@ void Link::look() {
   send({.say = Say::look});
 }
 
+void Link::found_damaged(std::vector<std::string> names) {
+  names.resize(std::min(names.size(), damaged_max));
+  const Lock lock(mutex_);
+  look_.damaged = std::move(names);
+  send(look_);
+}
+
 void Link::bye() {
   const Lock lock(mutex_);
   send({.say = Say::bye});
@@ -151,7 +158,7 @@ void Link::connect() {
   socket_ = std::move(*socket);
   send(options_.hello);
   if (wanted_.say == Say::reserve) send(wanted_);
-  send({.say = Say::look});
+  send(look_);
 }
 
 bool Link::notice_silence() {

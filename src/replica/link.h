@@ -47,6 +47,9 @@ class Link {
   void ask_again();
   // Something was sealed.
   void look();
+  // These checkpoints were read and are damaged: whatever retention counts, not them. The newest
+  // damaged_max of them are told, to every holder that comes.
+  void found_damaged(std::vector<std::string> names);
 
   // Ready for use, the memory known to this process.
   // Those that somebody has cut or removed meanwhile are left out, and asked for again.
@@ -79,7 +82,8 @@ class Link {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   base::UniqueFd socket_;
-  Message wanted_;  // `reserve`, once it was said
+  Message wanted_;                  // `reserve`, once it was said
+  Message look_{.say = Say::look};  // for one that knows nothing yet
   std::vector<std::shared_ptr<Slot>> slots_;
   std::string refusal_;
   bool refused_ = false;  // for good

@@ -36,10 +36,10 @@ class Fields {
     if (it->is_string()) into = it->get<std::string>();
     good_ = good_ && it->is_string();
   }
-  void texts(const char* key, std::vector<std::string>& into) {
+  void texts(const char* key, std::vector<std::string>& into, std::size_t max) {
     const auto it = json_.find(key);
     if (it == json_.end()) return;
-    good_ = good_ && it->is_array() && it->size() <= slots_max;
+    good_ = good_ && it->is_array() && it->size() <= max;
     for (std::size_t i = 0; good_ && i < it->size(); ++i) {
       good_ = (*it)[i].is_string();
       if (good_) into.push_back((*it)[i].get<std::string>());
@@ -79,6 +79,7 @@ std::string to_packet(const Message& message) {
   put("nanoseconds", message.nanoseconds, usual.nanoseconds);
   put("text", message.text, usual.text);
   put("paths", message.paths, usual.paths);
+  put("damaged", message.damaged, usual.damaged);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -111,7 +112,8 @@ Result<Message> parse_packet(std::string_view packet) {
   fields.number("step", message.step, UINT64_MAX);
   fields.number("nanoseconds", message.nanoseconds, INT64_MAX);
   fields.text("text", message.text);
-  fields.texts("paths", message.paths);
+  fields.texts("paths", message.paths, slots_max);
+  fields.texts("damaged", message.damaged, damaged_max);
   const auto* const found = std::find(kSay.begin(), kSay.end(), say);
   if (!fields.good() || found == kSay.end() || message.version != protocol_version) return bad;
   if (message.rank >= message.world_size || message.local_world_size > message.world_size ||

@@ -14,7 +14,8 @@ namespace headway::replica {
 
 inline constexpr int protocol_version = 1;
 inline constexpr std::size_t packet_bytes_max = 64 << 10;
-inline constexpr std::uint32_t slots_max = 8;  // of one rank
+inline constexpr std::uint32_t slots_max = 8;   // of one rank
+inline constexpr std::size_t damaged_max = 16;  // that a trainer tells of
 inline constexpr std::uint32_t ranks_max = 1 << 20;
 
 enum class Say : std::uint8_t {
@@ -22,7 +23,7 @@ enum class Say : std::uint8_t {
   hello,    // who it is and where to; answered by `slots`
   reserve,  // memory for so many images of so many bytes, and for so many times rows of them;
             // answered by `slots` or `failed`
-  look,     // a slot was sealed
+  look,     // a slot was sealed, or these checkpoints were found to be damaged
   bye,      // it ends, and nobody will go on from here
   // The holder's.
   slots,         // these are the rank's, ready for use
@@ -57,6 +58,7 @@ struct Message {
   std::int64_t nanoseconds = 0;  // that it took
   std::string text{};
   std::vector<std::string> paths{};
+  std::vector<std::string> damaged{};  // names of checkpoints in `folder`
 };
 
 [[nodiscard]] std::string to_packet(const Message& message);

@@ -24,14 +24,18 @@ bool is_there(const checkpoint::CheckpointFolder& folder, const Slot& slot) {
 
 }  // namespace
 
-bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note) {
+bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note,
+              const std::optional<checkpoint::CheckpointName>& written) {
   if (order.keep.last == 0) return false;
+  std::vector<std::string> damaged = order.damaged;
+  if (written) std::erase(damaged, order.folder + "/" + written->text());
   bool went = false;
   order.while_reading([&](const std::optional<checkpoint::CheckpointName>& read) {
-    auto plan = checkpoint::plan_prune(files, order.folder, order.keep);
+    auto plan = checkpoint::plan_prune(files, order.folder, order.keep, damaged);
     Status status = plan.status();
     for (std::size_t i = 0; plan.ok() && read && i < plan->looks.size(); ++i) {
-      if (plan->looks[i].name.text() == read->text()) plan->fates[i] = checkpoint::Fate::left;
+      const bool is_read = plan->looks[i].name.text() == read->text();
+      if (is_read && is_removed(plan->fates[i])) plan->fates[i] = checkpoint::Fate::left;
     }
     if (status.ok()) status = checkpoint::execute_prune(files, order.folder, *plan);
     if (!status.ok()) note(status.message());
@@ -60,7 +64,7 @@ Result<checkpoint::CheckpointName> save_step(base::FileSystem& files, const Save
   if (full && thin_out(files, order, note))
     written = persist(folder, order.job, slots, order.base, goes_on);
   if (!written.ok()) return with_advice(written.status(), order.folder);
-  (void)thin_out(files, order, note);
+  (void)thin_out(files, order, note, *written);
   return written;
 }
 

@@ -20,9 +20,10 @@ namespace headway::replica {
 struct SaveOrder {
   std::string folder;
   std::string job;
-  checkpoint::RetentionPolicy keep;  // `last` 0: all
-  std::string base{};                // as for persist()
-  std::uint64_t newest_attempt = 0;  // that is known here
+  checkpoint::RetentionPolicy keep;    // `last` 0: all
+  std::string base{};                  // as for persist()
+  std::uint64_t newest_attempt = 0;    // that is known here
+  std::vector<std::string> damaged{};  // paths of checkpoints that a restore has found to be
   // Calls `work` with the one that somebody reads just now, which must stay; none: nobody reads.
   using Thin = std::function<void(const std::optional<checkpoint::CheckpointName>&)>;
   std::function<void(const Thin& work)> while_reading = [](const Thin& work) {
@@ -33,9 +34,11 @@ struct SaveOrder {
 // An error of a save into this folder, with what to do about it.
 [[nodiscard]] base::Status with_advice(const base::Status& status, const std::string& folder);
 
-// Away with what retention does not want. True: something went. `note` as below.
+// Away with what retention does not want. True: something went. `note` as below. `written`: just
+// now, and so good, whatever had its name before.
 bool thin_out(base::FileSystem& files, const SaveOrder& order,
-              const std::function<void(const std::string&)>& note);
+              const std::function<void(const std::string&)>& note,
+              const std::optional<checkpoint::CheckpointName>& written = {});
 
 // Slots and `goes_on` as for persist(). `note` gets what went wrong with the removal: no reason to
 // call the save a failure.

@@ -173,7 +173,7 @@ Result<CheckpointName> SharedSave::run() {
     if (full) (void)thin_out(files_, order_, note_);  // another machine's disk is this one
     return with_advice(saved.status(), order_.folder);
   }
-  if (together_.leads()) (void)thin_out(files_, order_, note_);
+  if (together_.leads()) (void)thin_out(files_, order_, note_, *saved);
   return saved;
 }
 

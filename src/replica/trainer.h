@@ -71,6 +71,7 @@ class Trainer {
   [[nodiscard]] std::string refusal() const { return link_.refusal(); }
   void bye() { link_.bye(); }
   void look() { link_.look(); }
+  void found_damaged(std::vector<std::string> names) { link_.found_damaged(std::move(names)); }
 
   // What the predecessor left, the newest first. Waits for the holder's answer.
   std::vector<Whole> left_behind(std::int64_t wait_ns);

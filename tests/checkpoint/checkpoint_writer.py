@@ -149,6 +149,14 @@ def write(folder: Path, sequence: int, facts: Facts, ranks: list[list[Piece]]) -
     return write_files(folder, sequence, facts, contents)
 
 
+def flip(path: Path) -> None:
+    """One bit of a checkpoint's data, which no manifest shows."""
+    shard = path / shard_name(0)
+    content = bytearray(shard.read_bytes())
+    content[-5] ^= 4
+    shard.write_bytes(content)
+
+
 def rows(tensors: dict[str, np.ndarray], ranks: int) -> list[list[Piece]]:
     """Each tensor's rows over the ranks, unevenly; scalars are the first rank's."""
     out: list[list[Piece]] = [[] for _ in range(ranks)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
 import time
@@ -308,8 +307,10 @@ def test_what_is_no_tensor_is_shown_and_compared(
     a = writer.write(tmp_path / "a", 1, Facts(), writer.rows({**tensors, **before}, 1))
     b = writer.write(tmp_path / "b", 1, Facts(), writer.rows({**tensors, **after}, 1))
     shown = ckpt("show", a, "headway.rank-00000").stdout
-    assert json.loads(shown) == {"values": {"best": 0.5, "seen": [1, {}]}}
-    assert "parts" in ckpt_json("show", a, "headway.rank-00000")
+    values = {"best": 0.5, "seen": [1, {}]}
+    assert json.loads(shown) == {"$checkpoint": str(a), "values": values}
+    told = ckpt_json("show", a.parent, "headway.rank-00000")
+    assert "parts" in told and told["path"] == str(a)
     assert "ckpt show PATH headway.rank-00000" in ckpt("show", a).stdout
     diff = ckpt_json("diff", a, b, code=1)
     assert [(d["name"], d["a"], d["b"]) for d in diff["documents"]] == [
@@ -349,85 +350,13 @@ def test_copy(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) 
         ckpt("verify", again["path"])
 
 
-def test_prune(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) -> None:
-    folder = tmp_path / "ck"
-    small = {"model.bias": tensors["model.bias"]}
-    begin = 480_000 * HOUR_NS
-    for i in range(1, 11):  # one an hour
-        facts = Facts(step=i, time_ns=begin + i * HOUR_NS)
-        writer.write(folder, i, facts, writer.rows(small, 1))
-    ckpt("anchor", folder / "step-00000002-000002")
-    (folder / "step-00000010-000010" / writer.shard_name(0)).write_bytes(b"")
-    before = sorted(p.name for p in folder.iterdir())
-    plan = ckpt_json("prune", folder, "--last", 2, "--every", "4h", "--dry-run")
-    assert [(c["name"][-2:], c["why"]) for c in plan["kept"]] == [
-        ("10", "left"),
-        ("09", "newest"),
-        ("08", "last"),
-        ("04", "every"),
-        ("02", "anchor"),
-        ("01", "every"),
-    ]
-    assert sorted(p.name for p in folder.iterdir()) == before
-    with (folder / ".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        (folder / ".lock").write_text("a trainer, pid 7 on n1\n")
-        refused = ckpt("prune", folder, "--last", 2, code=2)
-        assert "in use by a trainer, pid 7 on n1" in refused.stderr
-        ckpt("anchor", folder / "step-00000004-000004", code=2)
-    done = ckpt("prune", folder, "--last", 2, "--every", "4h")
-    assert "removed 4 checkpoints" in done.stdout and "--damaged removes it" in done.stdout
-    left = sorted(int(p.name[-2:]) for p in folder.glob("step-*"))
-    assert left == [1, 2, 4, 8, 9, 10]
-    again = ckpt_json("prune", folder, "--last", 2, "--every", "4h")
-    assert again["removed"] == []
-    # LATEST named the damaged one; when that goes, it names the newest that is left.
-    assert "10" in (folder / "LATEST").read_text()
-    done = ckpt_json("prune", folder, "--last", 1, "--damaged")
-    assert sorted(c["name"][-2:] for c in done["removed"]) == ["01", "04", "08", "10"]
-    assert (folder / "LATEST").read_text() == "step-00000009-000009\n"
-    ckpt("anchor", folder / "step-00000002-000002", "--remove")
-    ckpt("prune", folder, "--last", 1)
-    assert [p.name for p in folder.glob("step-*")] == ["step-00000009-000009"]
-    assert "say what to keep" in ckpt("prune", folder, code=2).stderr
-    assert "--every x" in ckpt("prune", folder, "--every", "x", code=2).stderr
-    ckpt("prune", folder, "--last", 0, code=2)
-    assert (
-        "one checkpoint"
-        in ckpt("prune", folder / "step-00000009-000009", "--last", 1, code=2).stderr
-    )
-
-
-def flip(path: Path) -> None:
-    """One bit of a checkpoint's data, which no manifest shows."""
-    shard = path / writer.shard_name(0)
-    content = bytearray(shard.read_bytes())
-    content[-5] ^= 4
-    shard.write_bytes(content)
-
-
-def test_prune_reads_the_one_that_stays(tensors: Tensors, tmp_path: Path, ckpt: Ckpt) -> None:
-    folder = tmp_path / "ck"
-    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 6)]
-    flip(paths[4])
-    flip(paths[3])
-    assert "kept" in ckpt("prune", folder, "--last", 1, "--dry-run").stdout
-    done = ckpt("prune", folder, "--last", 1).stdout
-    assert "removed 2 checkpoints" in done and done.count("damaged; --damaged removes it") == 2
-    assert sorted(p.name for p in folder.glob("step-*")) == [p.name for p in paths[2:]]
-    ckpt("verify", paths[2])
-    flip(paths[2])
-    done = ckpt("prune", folder, "--last", 1).stdout
-    assert "removed 0 checkpoints" in done, "none is good: nothing goes"
-
-
 def test_where_the_newest_turns_out_to_be_damaged_it_is_the_next(
     tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
 ) -> None:
     folder = tmp_path / "ck"
     old = writer.write(folder, 1, Facts(step=1), writer.rows(tensors, 1))
     new = writer.write(folder, 2, Facts(step=2), writer.rows(tensors, 1))
-    flip(new)
+    writer.flip(new)
     for arguments in (
         ("copy", folder, tmp_path / "copy"),
         ("restore-to", folder, tmp_path / "out"),
@@ -443,11 +372,28 @@ def test_where_the_newest_turns_out_to_be_damaged_it_is_the_next(
     assert ckpt_json("ls", folder)["checkpoints"][1]["anchor"]
     refused = ckpt("copy", new, tmp_path / "copy", code=2)
     assert "passed over" not in refused.stderr, "it was named: nothing else is meant"
-    flip(old)
+    writer.flip(old)
     for verb in ("copy", "restore-to"):
         refused = ckpt(verb, folder, tmp_path / f"no-{verb}", code=2)
         assert "none of its 2 checkpoints is good" in refused.stderr
         assert not list(tmp_path.glob(f"no-{verb}/step-*"))
+
+
+def test_show_says_of_which_checkpoint_a_tensor_is(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    state = {**tensors, **document(values={"best": 2**127 + 1})}
+    old = writer.write(folder, 1, Facts(step=1), writer.rows(state, 1))
+    new = writer.write(folder, 2, Facts(step=2), writer.rows(state, 1))
+    for path in (new, old):
+        for name in ("model.bias", "headway.rank-00000"):
+            assert str(path) in ckpt("show", folder, name).stdout
+            assert ckpt_json("show", folder, name)["path"] == str(path)
+        told = ckpt_json("show", folder, "headway.rank-00000")
+        assert told["parts"]["values"]["best"] == 2**127 + 1, "and nothing is rounded"
+        assert ckpt_json("show", folder, "model.bias")["step"] == int(path.name[5:13])
+        (path / writer.shard_name(0)).unlink()
 
 
 def test_going_back_to_an_older_one(
@@ -464,6 +410,30 @@ def test_going_back_to_an_older_one(
     planned = ckpt("prune", folder, "--last", 1, "--dry-run").stdout
     assert "though of a later step: step 10 came in after it" in planned
     assert "--newest is for" in ckpt("copy", old, "s3://bucket/x", "--newest", code=2).stderr
+
+
+def test_one_without_its_manifest_is_damage(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 4)]
+    draft = folder / ".draft-step-00000004-000004"
+    draft.mkdir()
+    (draft / writer.shard_name(0)).write_bytes(b"half")
+    assert ".draft" not in ckpt("verify", folder).stdout, "not yet one"
+    (paths[1] / "MANIFEST.json").unlink()
+    lines = ckpt("verify", folder, code=1).stdout.splitlines()
+    (line,) = (line for line in lines if paths[1].name in line)
+    assert "unfinished" in line and "no MANIFEST.json" in line and "prune" in line
+    assert sum(" good " in line for line in lines) == 2
+    told = ckpt_json("verify", folder, code=1)
+    assert not told["good"]
+    (one,) = (each for each in told["checkpoints"] if not each["good"])
+    assert one["path"] == str(paths[1]) and one["unfinished"]
+    assert "unfinished" in ckpt("verify", paths[1], code=1).stdout
+    (folder / "LATEST").write_text(paths[1].name + "\n")
+    assert "unfinished" in ckpt("verify", folder / "LATEST", code=1).stdout
+    assert paths[2].name in ckpt("verify", folder, code=1).stdout
 
 
 def last_tensor(path: Path) -> str:

@@ -3,8 +3,10 @@ what does not fit; and what is only new in the script may be missing."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pytest
 from replica_machine import Machine
 
 
@@ -52,6 +54,20 @@ def test_a_manifest_that_is_gone_is_no_beginning(machine: Machine) -> None:
     output = machine.run("train.py", STEPS=9, code=1)
     assert "CheckpointDamagedError" in last_line(output) and "MANIFEST.json" in last_line(output)
     assert list(machine.checkpoints.glob("step-*/*.safetensors")), "nothing is thrown away"
+
+
+@pytest.mark.parametrize("staging", ["full", "stream"])
+def test_what_was_passed_over_pushes_no_good_one_out(machine: Machine, staging: str) -> None:
+    machine.run("train.py", STEPS=4, EVERY=1, KEEP=0, WAIT=1, SURE=1)
+    machine.end_holders()
+    flip(machine, 4)
+    arguments = {"EVERY": 1, "KEEP": 3, "WAIT": 1, "SURE": 1, "STAGING": staging}
+    output = machine.run("train.py", STEPS=5, **arguments)
+    assert "step 4 (disk) is passed over" in output and "goes on after 3 from disk" in output
+    machine.end_holders()
+    good = machine.headway("ckpt", "verify", machine.checkpoints, code=1)
+    assert len(re.findall(r"step-\S+ . good", good)) == 3, "keep_last of those that are"
+    assert machine.steps() == [3, 4, 4, 5]
 
 
 def test_damaged_ones_and_those_that_do_not_fit_are_told_apart(machine: Machine) -> None:

@@ -119,6 +119,7 @@ class Checkpointer:
         self.clock = Clock()
         self._outcome = Outcome(self.trainer, self.place, self.cadence)
         self.skipped = 0  # saves that found no room
+        self._damaged: set[str] = set()  # names of checkpoints that restore() found to be
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
         self._seen: int | None = None
         self._untouched: Untouched | None = None  # where what was restored is not on disk
@@ -286,7 +287,7 @@ class Checkpointer:
     def _stream(self, step: int, data: int, now_ns: int, tensors: list[Placed]) -> None:
         self.wait()  # for what was staged in another way
         try:
-            stream.save(
+            name = stream.save(
                 self.place, self.folder, self.group, self._pieces, tensors, step, data, now_ns
             )
         except stream.NotSaved as error:
@@ -295,6 +296,7 @@ class Checkpointer:
             core.checkpoint(step, data, rec.FAILED)
             raise
         core.checkpoint(step, data, rec.DURABLE)
+        self._damaged.discard(name)
         self._prune()
         self._only_in_memory = False
         self._owed = None
@@ -308,9 +310,16 @@ class Checkpointer:
         if self.place.rank != 0 or keep_last == 0:
             return
         try:
-            _replica.prune(self.folder, keep_last, keep_every_s)
+            _replica.prune(self.folder, keep_last, keep_every_s, sorted(self._damaged))
         except CheckpointError as error:  # no reason to stop training
             warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=4)
+
+    def found_damaged(self, names: list[str]) -> None:
+        """For whoever restores: checkpoints on disk that retention does not count any more. The
+        same on all ranks."""
+        self._damaged.update(names)
+        if names:
+            self.trainer.found_damaged(names)
 
     def switch_staging(self, mode: str) -> None:
         """From the next save on; to be called on every rank after the same step."""

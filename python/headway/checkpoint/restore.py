@@ -38,6 +38,7 @@ def restore(keeper: Checkpointer) -> Restored | None:
     over = [f"a checkpoint is passed over: {one.text}" for one in damaged if one.newest]
     _say_what_is_lost(keeper, offers, found)
     passed = Passed()
+    unsound: list[str] = []
     # A file system may show the ranks different things: the first one's answer counts.
     durable = [one.step for one in offers[0].stored]
     for candidate in found:
@@ -56,9 +57,12 @@ def restore(keeper: Checkpointer) -> Restored | None:
             _pass_over(over)
             if not durable and keeper.place.rank == 0:
                 _say_what_is_gone(keeper, candidate, images)
+            keeper.found_damaged(unsound)
             on_disk = on_disk or candidate.tier in ("disk", "store")
             newest = next(iter(durable), None)
             return restored._replace(durable=candidate.step if on_disk else newest)
+        if candidate.tier == "disk" and _is_damaged(problems):
+            unsound.append(candidate.name)
         what = f"step {candidate.step} ({candidate.tier})"
         over.append(f"{what} is passed over: {problems[0]}")
         if not isinstance(problems[0], Incomplete):
@@ -70,6 +74,10 @@ def restore(keeper: Checkpointer) -> Restored | None:
         raise passed.error(keeper.folder, memory.WITHOUT_MEMORY if images else "")
     _pass_over(over)
     return None
+
+
+def _is_damaged(problems: list[CheckpointError]) -> bool:
+    return any(isinstance(problem, CheckpointDamagedError) for problem in problems)
 
 
 def _pass_over(texts: list[str]) -> None:

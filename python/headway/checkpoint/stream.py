@@ -3,6 +3,7 @@ buffer of a few megabytes. For states of which a second copy does not fit into m
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
@@ -29,9 +30,10 @@ def save(
     step: int,
     data: int,
     now_ns: int,
-) -> None:
-    """Durable when it returns. All ranks call it; where one fails all raise and nothing is left."""
-    draft, problem = None, ""
+) -> str:
+    """Durable when it returns. All ranks call it; where one fails all raise and nothing is left.
+    The checkpoint's name, on rank 0."""
+    draft, problem, name = None, "", ""
     if place.rank == 0:
         try:
             draft = _replica.Draft(
@@ -53,12 +55,13 @@ def save(
             for entries, _ in said:
                 for entry in entries:
                     draft.take(entry)
-            draft.commit()
+            name = os.path.basename(draft.commit())
         except Exception as error:
             problem = str(error)
     problem = group.first_says_this(problem)
     if problem:
         raise NotSaved(f"checkpointer: step {step} is not saved: {problem}")
+    return name
 
 
 def _write(
