@@ -32,6 +32,7 @@ struct Save {
   std::int64_t step = 0;
   std::int64_t first_ns = kNoTime;    // the first word of it
   std::int64_t durable_ns = kNoTime;  // the last rank's
+  bool failed = false;                // it was to get to storage
 };
 
 // What all ranks say about saves.
@@ -41,6 +42,20 @@ struct Marks {
   std::int64_t newest_durable_ns = kNoTime;  // the first word of the newest that became durable
 };
 
+// What is known of the job's saves after some of its attempts.
+struct Habits {
+  bool into_memory = false;       // some go into memory, and no further
+  std::vector<double> durable_s;  // from one that got to storage to the next
+  std::vector<double> all_s;      // from any to the next
+  bool some_durable = false;
+
+  // An attempt that died leaves saves behind that nobody heard more of, into memory or on their
+  // way. So where some saves got to storage, those between them tell how often.
+  [[nodiscard]] const std::vector<double>& between_s() const {
+    return some_durable ? durable_s : all_s;
+  }
+};
+
 // So that no difference of two can overflow.
 std::int64_t time_of(const Event& e) {
   return std::clamp(e.t_ns, -timeline::kTimeMax, timeline::kTimeMax);
@@ -48,7 +63,11 @@ std::int64_t time_of(const Event& e) {
 
 void take_checkpoint(std::map<std::int64_t, Save>& saves, const Event& e) {
   // Of a save that somebody spoke of before.
-  if (e.name == HW_CHECKPOINT_UPLOADED || e.name == HW_CHECKPOINT_FAILED) return;
+  if (e.name == HW_CHECKPOINT_UPLOADED) return;
+  if (e.name == HW_CHECKPOINT_FAILED) {
+    if (const auto known = saves.find(e.a); known != saves.end()) known->second.failed = true;
+    return;
+  }
   if (saves.size() >= saves_followed_max && !saves.contains(e.a)) return;
   Save& save = saves[e.a];
   save.step = e.a;
@@ -94,11 +113,19 @@ Marks read_marks(const std::vector<const event::Stream*>& streams) {
   return out;
 }
 
+// Later saves got to storage, and nothing went wrong with this one.
+bool goes_into_memory(const Marks& marks) {
+  return std::any_of(marks.saves.begin(), marks.saves.end(), [&](const Save& save) {
+    return save.durable_ns == kNoTime && !save.failed && save.first_ns < marks.newest_durable_ns;
+  });
+}
+
 // One attempt, step by step.
 class Walk {
  public:
-  Walk(const Marks& marks, const metrics::Window& window, SaveMeter& meter, IntervalJob& out)
-      : marks_(marks), window_(window), meter_(meter), out_(out) {}
+  Walk(const Marks& marks, const metrics::Window& window, SaveMeter& meter, Habits& habits,
+       IntervalJob& out)
+      : marks_(marks), window_(window), meter_(meter), habits_(habits), out_(out) {}
 
   void begin(std::int64_t loop_ns) { last_end_ns_ = loop_ns; }
 
@@ -143,10 +170,7 @@ class Walk {
   RecordedAttempt& attempt() { return attempt_; }
 
   // The attempt is over: what was on its way never arrived.
-  void close(std::vector<double>& gaps_s) {
-    meter_.lose_all();
-    gaps_s.insert(gaps_s.end(), gaps_s_.begin(), gaps_s_.end());
-  }
+  void close() { meter_.lose_all(); }
 
  private:
   struct Carved {
@@ -183,15 +207,20 @@ class Walk {
       meter_.save_begun(save.step, seconds(blocked_ns_));
       blocked_ns_ = 0;
       ++out_.saves;
-      if (save.durable_ns != kNoTime) open_.push_back({&save, released_ns});
-      // Into memory only: later ones got to storage, and nobody waits for this.
-      if (save.durable_ns == kNoTime && save.first_ns < marks_.newest_durable_ns) {
-        meter_.save_lost(save.step);
-        continue;
+      note_gap(last_save_ns_, released_ns, habits_.all_s);
+      if (save.durable_ns != kNoTime) {
+        open_.push_back({&save, released_ns});
+        note_gap(last_durable_ns_, released_ns, habits_.durable_s);
+        habits_.some_durable = true;
+      } else if (save.first_ns < marks_.newest_durable_ns || habits_.into_memory) {
+        meter_.save_lost(save.step);  // into memory only: nobody waits for this
       }
-      if (last_save_ns_ != kNoTime) gaps_s_.push_back(seconds(released_ns - last_save_ns_));
-      last_save_ns_ = released_ns;
     }
+  }
+
+  static void note_gap(std::int64_t& last_ns, std::int64_t now_ns, std::vector<double>& gaps_s) {
+    if (last_ns != kNoTime) gaps_s.push_back(seconds(now_ns - last_ns));
+    last_ns = now_ns;
   }
 
   void end_saves(std::int64_t now_ns) {
@@ -210,6 +239,7 @@ class Walk {
   const Marks& marks_;
   const metrics::Window& window_;
   SaveMeter& meter_;
+  Habits& habits_;
   IntervalJob& out_;
   RecordedAttempt attempt_;
   std::uint64_t steps_ = 0;
@@ -218,8 +248,7 @@ class Walk {
   std::size_t begun_ = 0;
   std::int64_t blocked_ns_ = 0, blocked_end_ns_ = kNoTime;
   std::vector<Open> open_;
-  std::int64_t last_save_ns_ = kNoTime;
-  std::vector<double> gaps_s_;
+  std::int64_t last_save_ns_ = kNoTime, last_durable_ns_ = kNoTime;
 };
 
 void walk_rank(const std::vector<const event::Stream*>& streams, std::uint32_t rank,
@@ -334,7 +363,7 @@ IntervalJob measure_job(const event::JobStreams& streams, const timeline::JobRes
   out.begin_ns = std::max(window.from_ns, job.ledger.begin_ns());
   out.end_ns = std::min(window.to_ns, job.ledger.end_ns());
   SaveMeter meter;
-  std::vector<double> gaps_s;
+  Habits habits;
   std::map<std::int64_t, std::vector<const event::Stream*>> streams_of;
   for (const event::Stream& stream : streams.streams) {
     streams_of[stream.info.attempt].push_back(&stream);
@@ -347,9 +376,10 @@ IntervalJob measure_job(const event::JobStreams& streams, const timeline::JobRes
     const std::int64_t end_ns = attempt.failure ? attempt.failure->t_ns : attempt.end_ns;
     const bool within = end_ns >= window.from_ns && end_ns < window.to_ns;
     const Marks marks = read_marks(own);
-    Walk walk(marks, window, meter, out);
+    habits.into_memory = habits.into_memory || goes_into_memory(marks);
+    Walk walk(marks, window, meter, habits, out);
     if (marks.rank) walk_rank(own, *marks.rank, attempt, end_ns, failed, walk);
-    walk.close(gaps_s);
+    walk.close();
     if (failed && within && walk.steps() == 0) ++out.failed_before_step;
     if (walk.steps() == 0) continue;
     if (failed && within) {
@@ -365,7 +395,9 @@ IntervalJob measure_job(const event::JobStreams& streams, const timeline::JobRes
   if (out.replica) out.cost.stage_s = out.cost.blocking_s;  // it is the same copy
   out.base_step_s = meter.base_step_s();
   out.interference_known = meter.interference_known();
-  if (!gaps_s.empty()) out.used_interval_s = median(std::move(gaps_s));
+  const std::vector<double>& gaps_s = habits.between_s();
+  const bool known = habits.some_durable || !out.replica;  // else none got to the disk
+  if (known && !gaps_s.empty()) out.used_interval_s = median(gaps_s);
   return out;
 }
 

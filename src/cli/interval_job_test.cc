@@ -184,6 +184,41 @@ TEST(IntervalJob, SavesIntoMemoryOnlyAreNotThoseInUse) {
   EXPECT_NEAR(job.cost.interference_s, 0, 1e-9);
 }
 
+// Attempts from step `first` to `last`: a second each and 0.1 s for a copy into memory, and every
+// twentieth goes on to storage.
+void in_memory_after_every_step(Story& s, double t, std::int64_t first, std::int64_t last) {
+  for (std::int64_t n = first; n <= last; ++n, t += 1.1) {
+    s.step(t, t + 1, n).span(t + 1, t + 1.1, HW_PHASE_CHECKPOINT_BLOCKED);
+    staged(s, t + 1.1, n);
+    if (n % 20 == 0) s.durable(t + 1.5, n);
+  }
+}
+
+TEST(IntervalJob, SavesThatADeadAttemptLeftInMemoryAreNotThoseInUse) {
+  Story s;
+  in_memory_after_every_step(s.as(1), 0, 1, 57);
+  s.as(1, event::kAgentRank).fail(63, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  s.exit(64, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  in_memory_after_every_step(s.as(2).restore_from(65, 57, "replica"), 66, 58, 75);
+  s.as(2, event::kAgentRank).fail(87, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  s.exit(88, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  in_memory_after_every_step(s.as(3).restore_from(90, 75, "replica"), 91, 76, 100);
+  const IntervalJob job = measure(s);
+  ASSERT_EQ(job.attempts.size(), 3u);
+  EXPECT_EQ(job.saves, 100u);
+  EXPECT_NEAR(job.used_interval_s.value(), 22, 1e-6);
+  EXPECT_NEAR(job.base_step_s.value(), 1, 1e-6);
+}
+
+TEST(IntervalJob, WhereNoSaveGotToStorageTheMemoryIsNotTakenForIt) {
+  Story s;
+  in_memory_after_every_step(s.as(1), 0, 1, 19);
+  EXPECT_NEAR(measure(s).used_interval_s.value(), 1.1, 1e-6) << "it only says so much of its saves";
+  s.as(1, event::kAgentRank).fail(22, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0});
+  s.as(2).restore_from(24, 19, "replica").steps(25, 1, 20, 5);
+  EXPECT_FALSE(measure(s).used_interval_s);
+}
+
 TEST(IntervalQuestion, AShortRecordSaysSo) {
   IntervalJob job;
   job.loop_s = 190;

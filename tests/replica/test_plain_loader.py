@@ -12,6 +12,7 @@ import pickle
 import random
 import warnings
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -30,8 +31,9 @@ from torch.utils.data import (
 )
 
 from headway.checkpoint import CheckpointError, resumable, tagged
-from headway.checkpoint.loader import epoch_of, keep_epoch
-from headway.checkpoint.parts import RngPart
+from headway.checkpoint.live import load_rest
+from headway.checkpoint.loader import epoch_of
+from headway.checkpoint.parts import RngPart, StatefulPart
 
 ROWS = 23
 EPOCHS = 3
@@ -382,23 +384,82 @@ def test_another_loader_is_noticed() -> None:
         again.load_state_dict(state_after(MAKERS["generator"](), 2))
 
 
-@pytest.mark.parametrize(
-    ("batches", "ranks", "epoch"), [(3, 2, 1), (7, 1, 1), (4, 2, 2), (8, 1, 2)]
-)
-def test_passes_that_are_over_are_so_for_any_number_of_ranks(
-    batches: int, ranks: int, epoch: int
-) -> None:
-    """Eight batches for one rank; the pass was over where all ranks together had eight."""
-    loader = resumable(DataLoader(Rows(), 3))
-    for _ in loader:
-        pass
+def of_rank(rank: int, ranks: int, rows: int, **options: Any) -> DataLoader:
+    sampler = DistributedSampler(range(rows), ranks, rank)
+    return DataLoader(range(rows), 32, sampler=sampler, **options)
+
+
+def coded_in_epoch_3(loader: DataLoader, batches: int) -> Any:
+    """As stored after so many batches of the fourth pass, and before anybody asks for more."""
+    resumable(loader)
+    for _ in range(3):
+        for _ in loader:
+            pass
     taken = iter(loader)
     for _ in range(batches):
         next(taken)
-    coded = tagged.encode(loader.state_dict(), "loader", lambda *_: None)
-    again = resumable(DataLoader(Rows(), 3))
-    keep_epoch(again, coded, ranks, 1)
+    return tagged.encode(through_json(loader.state_dict()), "loader", lambda *_: None)
+
+
+def restored(loader: DataLoader, coded: Any, before: int, after: int) -> str:
+    """What restore() does with it where the number of ranks is another, and the warning."""
+    parts = {"loader": StatefulPart("loader", resumable(loader), per_rank=True)}
+    keeper: Any = SimpleNamespace(parts=parts, place=SimpleNamespace(rank=0, world_size=after))
+    with pytest.warns(RuntimeWarning, match="loader is not restored: it was saved by") as said:
+        load_rest(keeper, {"parts": {"loader": coded}}, torch.empty, before)
+    return str(said[0].message)
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 3), (1, 3), (3, 2), (2, 1), (1, 2), (3, 8)])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_pass_that_gave_all_its_batches_is_over_for_any_number_of_ranks(
+    before: int, after: int, workers: int
+) -> None:
+    """Which round differently: two ranks give 50 batches each, three 34."""
+    saved = of_rank(0, before, 3200, num_workers=workers)
+    coded = coded_in_epoch_3(saved, len(saved))
+    again = resumable(of_rank(after - 1, after, 3200))
+    assert restored(again, coded, before, after).endswith("the pass after epoch 4 begins")
+    assert epoch_of(again) == 4
+    assert len(list(again)) == len(again), "the next one is whole"
+
+
+@pytest.mark.parametrize(("before", "after"), [(2, 3), (2, 1), (3, 8)])
+@pytest.mark.parametrize("left", [1, 20])
+def test_a_pass_under_way_begins_anew(before: int, after: int, left: int) -> None:
+    saved = of_rank(0, before, 3200)
+    coded = coded_in_epoch_3(saved, len(saved) - left)
+    again = resumable(of_rank(0, after, 3200))
+    assert restored(again, coded, before, after).endswith("the pass after epoch 3 begins anew")
+    assert epoch_of(again) == 3
+    assert len(list(again)) == len(again)
+
+
+@pytest.mark.parametrize(
+    ("batches", "before", "after", "epoch"),
+    [(49, 2, 1, 3), (50, 2, 1, 4), (99, 1, 2, 3), (100, 1, 2, 4)],
+)
+def test_of_older_states_all_ranks_together_tell(
+    batches: int, before: int, after: int, epoch: int
+) -> None:
+    """Which do not say how long the pass was: a hundred batches for all."""
+    coded = coded_in_epoch_3(of_rank(0, before, 3200), batches)
+    del coded["pass"]["batches"]
+    again = resumable(of_rank(0, after, 3200))
+    assert f"epoch {epoch} begins" in restored(again, coded, before, after)
     assert epoch_of(again) == epoch
+
+
+def test_nobody_asks_an_iterable_dataset_for_its_length() -> None:
+    """torch would warn where it gives more than it said, only because somebody asked."""
+
+    class Sized(Stream):
+        def __len__(self) -> int:
+            return 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(list(resumable(DataLoader(Sized(), 4)))) == 6
 
 
 def test_two_loops_at_once_have_no_position() -> None:

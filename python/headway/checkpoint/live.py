@@ -113,8 +113,10 @@ def load_rest(
         if part.per_rank and saved_ranks != ranks:
             kept = ""
             if isinstance(part, StatefulPart) and loaders.is_resumable(part.thing):
-                loaders.keep_epoch(part.thing, document["parts"][name], saved_ranks, ranks)
-                kept = f"; the pass after epoch {loaders.epoch_of(part.thing)} begins anew"
+                coded = document["parts"][name]
+                whole = loaders.keep_epoch(part.thing, coded, saved_ranks, ranks)
+                begins = "begins" if whole else "begins anew"
+                kept = f"; the pass after epoch {loaders.epoch_of(part.thing)} {begins}"
             warnings.warn(
                 f"headway: {name} is not restored: it was saved by {_ranks(saved_ranks)}, each its "
                 f"own, and now there {'is' if ranks == 1 else 'are'} {ranks}{kept}",

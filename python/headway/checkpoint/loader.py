@@ -71,8 +71,9 @@ def _rebuild(kind: type, state: dict[str, Any]) -> Any:
 class _Pass:
     """One walk over the loader."""
 
-    def __init__(self, saved: dict[str, Any] | None) -> None:
+    def __init__(self, saved: dict[str, Any] | None, batches: int | None) -> None:
         self.saved = saved  # what it goes on from
+        self.batches = batches  # of the whole pass; None: nobody knows
         self.consumed = 0  # batches that the loop has got
         self.drawn = 0  # batches of indices that the sampler gave; workers are ahead
         self.ended = False
@@ -101,6 +102,7 @@ class _Pass:
     def state(self) -> dict[str, Any]:
         return {
             "consumed": self.consumed,
+            "batches": self.batches,
             "drawn": self.drawn,
             "exhausted": self.exhausted,
             "sums": [self.sum, self.sum_drawn],
@@ -121,8 +123,9 @@ class _Position:
         self.twice = False
         owner = next(kind for kind in type(loader).__mro__[1:] if "__iter__" in vars(kind))
         # DataPipes are IterableDatasets.
-        iterable = isinstance(loader.dataset, IterableDataset)
-        self.by_index = owner is DataLoader and not iterable and hasattr(owner, "_index_sampler")
+        self.iterable = isinstance(loader.dataset, IterableDataset)
+        indices = owner is DataLoader and hasattr(owner, "_index_sampler")
+        self.by_index = indices and not self.iterable
         self._busy = False  # inside of the loader's own __iter__
 
     # ---- saved and restored
@@ -160,7 +163,7 @@ class _Position:
         if self.walk is not None and not self.walk.ended:
             self.epoch += 1  # its loop was left before the end
         saved, self.waiting = self.waiting, None
-        walk = self.walk = _Pass(saved)
+        walk = self.walk = _Pass(saved, self._batches())
         self._busy = True
         try:
             if saved is None:
@@ -175,6 +178,15 @@ class _Position:
             return batches
         finally:
             self._busy = False
+
+    def _batches(self) -> int | None:
+        """Of a pass. An IterableDataset is not asked: torch would hold it to its answer."""
+        if self.iterable:
+            return None
+        try:
+            return len(self._loader())
+        except Exception:  # a sampler of the script's own, without a length or with a bad one
+            return None
 
     def _note_epochs(self, saved: list[int]) -> None:
         here = self.own.epochs()
@@ -267,21 +279,37 @@ class _Position:
         self._set(now)
 
 
-def keep_epoch(loader: Any, coded: Any, saved_ranks: int, ranks: int) -> None:
-    """Of a state of another number of ranks: passes that are over are so for any number. `coded`:
-    as it is stored. One of which all ranks together had consumed everything is over, too."""
+def keep_epoch(loader: Any, coded: Any, saved_ranks: int, ranks: int) -> bool:
+    """Of a state of another number of ranks: passes that are over are so for any number, also one
+    of which nothing was left but to ask for more. `coded`: as it is stored. False: a pass was under
+    way, which is lost."""
     position = loader._headway
     if not isinstance(coded, dict) or type(coded.get("epoch")) is not int:
-        return
+        return False
     position.epoch = coded["epoch"]
     under_way = coded.get("pass")
-    consumed = under_way.get("consumed") if isinstance(under_way, dict) else None
+    if not isinstance(under_way, dict):
+        return True
+    if not _had_all(under_way, loader, saved_ranks, ranks):
+        return False
+    position.epoch += 1
+    return True
+
+
+def _had_all(under_way: dict[str, Any], loader: Any, saved_ranks: int, ranks: int) -> bool:
+    """Had the loop got every batch of this pass?"""
+    consumed, batches = under_way.get("consumed"), under_way.get("batches")
+    if type(consumed) is not int or consumed == 0:
+        return False
+    if under_way.get("exhausted") is True and under_way.get("drawn") == consumed:
+        return True
+    if type(batches) is int:
+        return consumed >= batches  # its own: that of other ranks is rounded in another way
+    # An older state, or an IterableDataset: as many as all ranks of today give together.
     try:
-        batches = len(loader) * ranks
-    except TypeError:  # an IterableDataset without a length
-        return
-    if type(consumed) is int and consumed * saved_ranks >= batches:
-        position.epoch += 1
+        return consumed * saved_ranks >= len(loader) * ranks
+    except TypeError:  # without a length
+        return False
 
 
 def finished(state: dict[str, Any]) -> dict[str, Any]:
