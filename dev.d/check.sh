@@ -3,7 +3,7 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|checkpoint|cluster|interval|object_store|replica'
+asan_tests='base|event|record|journal|ledger|timeline|metrics|interchange|failure|checkpoint|cluster|compile|interval|object_store|replica'
 tsan_tests='record|journal|object_store|replica'
 
 cpp_files() {
@@ -91,7 +91,7 @@ run_fuzz() {
 run_pytest() {
   local folder folders=()
   for folder in tests/slurm tests/nodes tests/kill tests/replica tests/store tests/agent tests/e2e tests/python \
-    tests/checkpoint tests/docs tests/golden tests/interval tests/failure tools; do
+    tests/checkpoint tests/trace tests/docs tests/golden tests/interval tests/failure tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \

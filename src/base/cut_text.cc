@@ -32,4 +32,11 @@ std::string cut_in_the_middle(std::string_view text, std::size_t bytes_max) {
   return std::string(text.substr(0, head)).append(kGap).append(text.substr(tail));
 }
 
+std::string_view cut_text(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return text;
+  std::size_t bytes = bytes_max;
+  while (bytes > 0 && inside_character(text, bytes)) --bytes;
+  return text.substr(0, bytes);
+}
+
 }  // namespace headway::base

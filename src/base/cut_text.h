@@ -12,4 +12,7 @@ namespace headway::base {
 // kept whole where they can be.
 [[nodiscard]] std::string cut_in_the_middle(std::string_view text, std::size_t bytes_max);
 
+// Its beginning: at most `bytes_max` bytes, no character (UTF-8) cut in two.
+[[nodiscard]] std::string_view cut_text(std::string_view text, std::size_t bytes_max);
+
 }  // namespace headway::base

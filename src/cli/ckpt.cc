@@ -2,9 +2,6 @@
 #include "cli/ckpt.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cstdio>
 
 #include "checkpoint/anchor.h"
 #include "checkpoint/verify.h"
@@ -18,25 +15,6 @@ using base::Result;
 using base::Status;
 using checkpoint::CheckpointReader;
 using checkpoint::Look;
-
-int fail_cleanly(const Status& status) {
-  const Style style = choose_style(probe_output(STDERR_FILENO), ColorWhen::never, {});
-  return fail(Status(status.code(), clean(status.message(), style)));
-}
-
-int print_out(const std::string& text) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? kExitOk : fail(Status::io("ckpt: standard output cannot be written"));
-}
-
-int print_json(const Json& json) {
-  return print_out(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-}
-
-Style out_style() {
-  return choose_style(probe_output(STDOUT_FILENO), ColorWhen::automatic, {});
-}
 
 Status check_local(const std::string& path) {
   if (path.empty()) return Status::invalid("ckpt: the path is empty");

@@ -3,19 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/status.h"
 #include "checkpoint/load.h"
 #include "checkpoint/look.h"
 #include "checkpoint/verify.h"
+#include "cli/output.h"
 #include "cli/page.h"
 #include "cli/style.h"
 
 namespace headway::cli {
-
-using Json = nlohmann::ordered_json;
 
 void add_ckpt_ls(CLI::App& ckpt, int& exit_code);
 void add_ckpt_show(CLI::App& ckpt, int& exit_code);
@@ -26,13 +24,6 @@ void add_ckpt_anchor(CLI::App& ckpt, int& exit_code);
 void add_ckpt_copy(CLI::App& ckpt, int& exit_code);
 void add_ckpt_restore(CLI::App& ckpt, int& exit_code);
 void add_ckpt_hold(CLI::App& ckpt, int& exit_code);
-
-// As fail(), for messages that may hold names from somebody's file: no escape code gets through.
-int fail_cleanly(const base::Status& status);
-// Text for standard output; kExitBadInput where it cannot be written.
-int print_out(const std::string& text);
-int print_json(const Json& json);
-[[nodiscard]] Style out_style();
 
 // A path that is not on a file system of this machine (s3://…) is for some verbs only
 // (ckpt_remote.h).

@@ -28,6 +28,7 @@ void add_doctor(CLI::App& app, int& exit_code);
 void add_why(CLI::App& app, int& exit_code);
 void add_ckpt(CLI::App& app, int& exit_code);
 void add_interval(CLI::App& app, int& exit_code);
+void add_trace(CLI::App& app, int& exit_code);
 
 // Takes the command of `headway run` (script or program, and its arguments) out of the parser's
 // sight and keeps it for the verb. Returns how many of `argv` are left to parse.

@@ -386,11 +386,4 @@ base::Status LineParser::parse_copy(std::string_view line, Line& out) {
   return parse({impl_->copy.data(), line.size()}, out);
 }
 
-std::string_view cut_text(std::string_view text, std::size_t bytes_max) {
-  if (text.size() <= bytes_max) return text;
-  std::size_t n = bytes_max;
-  while (n > 0 && (static_cast<unsigned char>(text[n]) & 0xC0) == 0x80) --n;
-  return text.substr(0, n);
-}
-
 }  // namespace headway::interchange

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cut_text.h"
 #include "base/status.h"
 #include "event/event.h"
 
@@ -63,7 +64,6 @@ class LineParser {
   std::unique_ptr<Impl> impl_;
 };
 
-// Cuts at `bytes_max` without splitting a UTF-8 sequence.
-std::string_view cut_text(std::string_view text, std::size_t bytes_max);
+using base::cut_text;
 
 }  // namespace headway::interchange

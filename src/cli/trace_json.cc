@@ -1,0 +1,120 @@
+#include "cli/trace_views.h"
+
+namespace headway::cli {
+namespace {
+
+using namespace compile;
+
+Json stages_json(const Pass& pass) {
+  const Stages& s = pass.stages;
+  return {{"start_us", pass.start_us},    {"duration_us", pass.duration_us},
+          {"dynamo_us", s.dynamo_us},     {"aot_us", s.aot_us},
+          {"inductor_us", s.inductor_us}, {"codegen_us", s.codegen_us},
+          {"kernels_us", s.kernels_us},   {"autotune_us", pass.autotune_us}};
+}
+
+Json ask_json(const CacheAsk& ask) {
+  Json out = {{"cache", name_of(ask.kind)}, {"outcome", name_of(ask.outcome)}, {"key", ask.key}};
+  if (!ask.reason.empty()) out["reason"] = ask.reason;
+  if (ask.saved_us > 0) out["saved_us"] = ask.saved_us;
+  return out;
+}
+
+Json compile_json(const Compile& c) {
+  Json out = {{"id", c.id.text()},
+              {"name", c.name},
+              {"file", c.file},
+              {"line", c.line},
+              {"finished", c.finished},
+              {"recompile", c.is_recompile()},
+              {"warm", c.is_warm()},
+              {"guards", c.guards},
+              {"ops", c.ops},
+              {"inputs", c.inputs},
+              {"forward", c.forward.there ? stages_json(c.forward) : Json()},
+              {"backward", c.backward.there ? stages_json(c.backward) : Json()},
+              {"recompile_reasons", c.recompile_reasons},
+              {"restart_reasons", c.restart_reasons}};
+  Json& breaks = out["graph_breaks"] = Json::array();
+  for (const GraphBreak& one : c.breaks) {
+    breaks.push_back({{"reason", one.reason}, {"where", one.where}});
+  }
+  Json& asks = out["caches"] = Json::array();
+  for (const CacheAsk& ask : c.asks) asks.push_back(ask_json(ask));
+  Json& changes = out["dynamic"] = Json::array();
+  for (const DynamicChange& one : c.changes) {
+    changes.push_back({{"source", one.source},
+                       {"dim", one.dim < 0 ? Json() : Json(one.dim)},
+                       {"was", one.was},
+                       {"is", one.is},
+                       {"reason", one.reason}});
+  }
+  if (!c.failure.type.empty()) {
+    out["failure"] = {
+        {"type", c.failure.type}, {"reason", c.failure.reason}, {"where", c.failure.where}};
+  }
+  return out;
+}
+
+Json counts_json(const TraceCounts& c) {
+  return {{"bytes", c.bytes},
+          {"records", c.records},
+          {"foreign_lines", c.foreign_lines},
+          {"stray_lines", c.stray_lines},
+          {"bad_records", c.bad_records},
+          {"torn_records", c.torn_records},
+          {"missing_payloads", c.missing_payloads},
+          {"cut_payloads", c.cut_payloads},
+          {"wrong_payloads", c.wrong_payloads},
+          {"first_bad_line", c.first_bad_line}};
+}
+
+Json miss_json(const TraceView& view, const MissCause& cause) {
+  const auto ref = [](const std::vector<ProcessLog>& logs, const AskRef& at) {
+    return Json{{"log", at.log},
+                {"rank", logs[at.log].rank},
+                {"id", logs[at.log].compiles[at.compile].id.text()},
+                {"key", logs[at.log].compiles[at.compile].asks[at.ask].key}};
+  };
+  Json out = ref(view.job->logs, cause.miss);
+  out["nearest"] = Json();
+  if (cause.has_nearest) {
+    out["nearest"] = ref(cause.in_other ? view.job->other : view.job->logs, cause.nearest);
+    out["nearest"]["in_other_trace"] = cause.in_other;
+  }
+  Json& changes = out["differs"] = Json::array();
+  for (const ComponentChange& one : cause.changes) {
+    changes.push_back({{"component", one.name}, {"was", one.was}, {"is", one.is}});
+  }
+  return out;
+}
+
+}  // namespace
+
+Json trace_json(const TraceView& view) {
+  Json logs = Json::array();
+  for (const ProcessLog& log : view.job->logs) {
+    Json compiles = Json::array();
+    for (const Compile& compile : log.compiles) compiles.push_back(compile_json(compile));
+    logs.push_back({{"path", log.path},
+                    {"rank", log.rank < 0 ? Json() : Json(log.rank)},
+                    {"process", log.process},
+                    {"torch", log.torch_version},
+                    {"python", log.python_version},
+                    {"read", counts_json(log.counts)},
+                    {"left_out", log.left_out},
+                    {"compiles", std::move(compiles)}});
+  }
+  Json misses = Json::array();
+  for (const MissCause& cause : view.misses) misses.push_back(miss_json(view, cause));
+  Json divergences = Json::array();
+  for (const Divergence& one : view.divergences) {
+    divergences.push_back(
+        {{"id", one.id.text()}, {"what", one.what}, {"how", one.how}, {"ranks", one.ranks}});
+  }
+  return {{"logs", std::move(logs)},
+          {"misses", std::move(misses)},
+          {"divergences", std::move(divergences)}};
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,121 @@
+// What the TORCH_TRACE log of one process says of its compilations: plain data, made by
+// trace_fold.h. Texts are bounded; what is longer stays in the file, at its Place. Times are
+// microseconds; those of passes are of the real-time clock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compile/trace_line.h"
+#include "compile/trace_reader.h"
+
+namespace headway::compile {
+
+// A payload in the log's file.
+struct Place {
+  std::uint64_t at = 0;
+  std::uint64_t bytes = 0;
+};
+
+// A text that torch dumped: a graph, guards, output code.
+struct Artifact {
+  std::string name;
+  Place place;
+  std::int32_t attempt = -1;
+};
+
+// Where the time of a pass went, each without what is nested in it: they add up to the pass.
+struct Stages {
+  std::int64_t dynamo_us = 0;    // Python is traced, guards are built
+  std::int64_t aot_us = 0;       // functionalised, differentiated, cut in two
+  std::int64_t inductor_us = 0;  // lowered, passes over the graph
+  std::int64_t codegen_us = 0;   // scheduled, fused, source code written
+  std::int64_t kernels_us = 0;   // g++, Triton, or waiting for them
+  [[nodiscard]] std::int64_t total_us() const {
+    return dynamo_us + aot_us + inductor_us + codegen_us + kernels_us;
+  }
+};
+
+struct Pass {
+  bool there = false;
+  std::int64_t start_us = 0;
+  std::int64_t duration_us = 0;
+  std::int64_t autotune_us = 0;
+  Stages stages;
+};
+
+enum class CacheKind : std::uint8_t { aot_autograd, fx_graph };
+enum class CacheOutcome : std::uint8_t { hit, miss, bypass };
+[[nodiscard]] std::string_view name_of(CacheKind kind);
+[[nodiscard]] std::string_view name_of(CacheOutcome outcome);
+
+struct CacheAsk {
+  CacheKind kind = CacheKind::fx_graph;
+  CacheOutcome outcome = CacheOutcome::miss;
+  std::string key;
+  std::string reason;                     // of a bypass
+  std::int64_t saved_us = 0;              // by a hit, as torch says
+  std::vector<std::uint32_t> components;  // of the key; ids of a ComponentTable
+  Place place;
+};
+
+struct GraphBreak {
+  std::string reason;  // its first line
+  std::string where;   // "train.py:12"
+  Place place;
+};
+
+// A size that was another one before: Dynamo made it dynamic.
+struct DynamicChange {
+  std::string source;     // "L['x']"
+  std::int32_t dim = -1;  // -1: not a dimension but a number, or all that is known is the source
+  std::string was, is;
+  std::string reason;  // "size change"
+};
+
+struct Failure {
+  std::string type, reason, where;
+};
+
+struct Compile {
+  CompileId id;
+  std::string name, file;  // of the Python function
+  std::int64_t line = 0;
+  std::uint64_t first_line = 0;  // in the log
+  Pass forward, backward;
+  bool finished = false;  // its metrics are there
+  std::int64_t guards = 0, ops = 0, inputs = 0;
+  Failure failure;
+  std::vector<std::string> recompile_reasons;
+  std::vector<std::string> restart_reasons;
+  std::vector<GraphBreak> breaks;
+  std::vector<CacheAsk> asks;
+  std::vector<DynamicChange> changes;
+  std::vector<Artifact> artifacts;
+
+  [[nodiscard]] std::int64_t total_us() const { return forward.duration_us + backward.duration_us; }
+  [[nodiscard]] bool is_recompile() const { return id.compile > 0 || !recompile_reasons.empty(); }
+  // Nothing was compiled for it that a cache did not have.
+  [[nodiscard]] bool is_warm() const;
+};
+
+inline constexpr std::size_t kCompilesMax = 200'000;  // of one process
+inline constexpr std::size_t kPerCompileMax = 256;    // breaks, asks, changes, reasons of one
+inline constexpr std::size_t kArtifactsMax = 1'000;   // of one
+inline constexpr std::size_t kTextBytesMax = 2'000;   // of a reason
+inline constexpr std::size_t kNameBytesMax = 500;     // of a name or path
+
+struct ProcessLog {
+  std::string path;
+  std::int32_t rank = -1;  // -1: not distributed
+  std::uint64_t process = 0;
+  std::string torch_version, python_version;
+  std::vector<Compile> compiles;    // in the order in which they were begun
+  std::vector<Artifact> artifacts;  // of no compilation
+  Place config;                     // of the first metrics: the whole configuration is in it
+  TraceCounts counts;
+  std::uint64_t left_out = 0;  // compilations, breaks and so on beyond the maxima above
+};
+
+}  // namespace headway::compile

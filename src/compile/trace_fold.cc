@@ -1,0 +1,370 @@
+#include "compile/trace_fold.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <utility>
+
+#include "base/cut_text.h"
+#include "compile/cache_ask.h"
+#include "compile/dom.h"
+#include "compile/fold_passes.h"
+
+namespace headway::compile {
+namespace {
+
+constexpr std::size_t kFileNamesMax = 100'000;
+constexpr std::uint64_t kProgressBytes = 4 << 20;
+
+// Events whose time is that of a compiler at work, or of waiting for one.
+constexpr std::array<std::string_view, 3> kCompilers = {"compile_file", "async_compile.wait",
+                                                        "async_compile.precompile"};
+
+std::string cut(std::string_view text, std::size_t bytes_max = kTextBytesMax) {
+  return std::string(base::cut_text(text, bytes_max));
+}
+
+// The name of an event without parsing all of it: torch writes it first.
+std::string_view event_name(std::string_view payload) {
+  constexpr std::string_view kKey = "\"name\": \"";
+  const std::size_t at = payload.substr(0, 64).find(kKey);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = payload.substr(at + kKey.size());
+  return rest.substr(0, rest.find('"'));
+}
+
+std::string first_line(std::string_view text) {
+  return cut(text.substr(0, text.find('\n')));
+}
+
+}  // namespace
+
+struct TraceFold::State {
+  // What a compilation needs only until all is known.
+  struct Work {
+    CumulativeTimes forward, backward;
+    CompilerSpans compilers;
+  };
+
+  State(std::string path, ComponentTable& table) : components(table) { log.path = std::move(path); }
+
+  Compile* compile_of(const TraceRecord& record);
+  std::string frame_of(const dom::element& frame) const;
+  template <typename T>
+  void push(std::vector<T>& into, T one, std::size_t max = kPerCompileMax) {
+    if (into.size() >= max) {
+      ++log.left_out;
+      return;
+    }
+    into.push_back(std::move(one));
+  }
+
+  void add_artifact(const TraceRecord& record, std::string_view name);
+  void add_metrics(const TraceRecord& record, const dom::element& metrics, bool backward);
+  void add_start(const TraceRecord& record, const dom::element& start);
+  void add_event(const TraceRecord& record);
+  void add_named(const TraceRecord& record, std::string_view name);
+  void add_ask(Compile& compile, const TraceRecord& record, AskName name);
+  void add_break(Compile& compile, const TraceRecord& record);
+  void add_recompile(Compile& compile, const TraceRecord& record);
+  void intern(const dom::element& pair);
+
+  ProcessLog log;
+  ComponentTable& components;
+  std::map<CompileId, std::size_t> by_id;
+  std::vector<Work> work;
+  std::unordered_map<std::int64_t, std::string> files;  // torch numbers file names
+  dom::parser head_parser, payload_parser;
+};
+
+Compile* TraceFold::State::compile_of(const TraceRecord& record) {
+  const CompileId& id = record.envelope.id;
+  if (!id.known()) return nullptr;
+  const auto found = by_id.find(id);
+  if (found != by_id.end()) return &log.compiles[found->second];
+  if (log.compiles.size() >= kCompilesMax) {
+    ++log.left_out;
+    return nullptr;
+  }
+  by_id.emplace(id, log.compiles.size());
+  log.compiles.emplace_back();
+  work.emplace_back();
+  log.compiles.back().id = id;
+  log.compiles.back().first_line = record.line;
+  return &log.compiles.back();
+}
+
+void TraceFold::State::intern(const dom::element& pair) {
+  std::string_view name;
+  std::int64_t number = 0;
+  if (pair.at(0).get_string().get(name) || pair.at(1).get_int64().get(number)) return;
+  if (files.size() < kFileNamesMax) files[number] = cut(name, kNameBytesMax);
+}
+
+// "path.py", of a frame whose file is a number or a name.
+std::string TraceFold::State::frame_of(const dom::element& frame) const {
+  if (const std::string_view name = dom::text(frame, "filename"); !name.empty()) {
+    return cut(name, kNameBytesMax);
+  }
+  const auto found = files.find(dom::number(frame, "filename", -1));
+  return found == files.end() ? std::string() : found->second;
+}
+
+void TraceFold::State::add_start(const TraceRecord& record, const dom::element& start) {
+  Compile* const compile = compile_of(record);
+  dom::array stack;
+  if (compile == nullptr || !compile->name.empty() ||
+      start.at_key("stack").get_array().get(stack)) {
+    return;
+  }
+  for (const dom::element frame : stack) {  // the last one is the function itself
+    compile->name = dom::text(frame, "name", kNameBytesMax);
+    compile->file = frame_of(frame);
+    compile->line = dom::number(frame, "line");
+  }
+}
+
+void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element& metrics,
+                                   bool backward) {
+  Compile* const compile = compile_of(record);
+  if (compile == nullptr) return;
+  Work& own = work[static_cast<std::size_t>(compile - log.compiles.data())];
+  Pass& pass = backward ? compile->backward : compile->forward;
+  pass.there = true;
+  pass.start_us = dom::number(metrics, "start_time_us");
+  pass.duration_us = std::max<std::int64_t>(dom::number(metrics, "duration_us"), 0);
+  if (pass.duration_us == 0) {  // older versions of torch count seconds
+    double seconds = 0;
+    const auto key = backward ? "inductor_compile_time_s" : "entire_frame_compile_time_s";
+    if (!metrics.at_key(key).get_double().get(seconds) && seconds > 0 && seconds < 1e9) {
+      pass.duration_us = static_cast<std::int64_t>(seconds * 1e6);
+    }
+  }
+  pass.autotune_us = dom::number(metrics, "compile_time_autotune_time_us");
+  CumulativeTimes& times = backward ? own.backward : own.forward;
+  times.total_us = pass.duration_us;
+  times.aot_us = dom::number(metrics, "aot_autograd_cumulative_compile_time_us");
+  times.inductor_us = dom::number(metrics, "inductor_cumulative_compile_time_us");
+  times.codegen_us = dom::number(metrics, "inductor_code_gen_cumulative_compile_time_us");
+  times.kernels_us = dom::number(metrics, "triton_compile_time_us");
+  if (backward) return;
+  compile->finished = true;
+  if (const auto name = dom::text(metrics, "co_name", kNameBytesMax); !name.empty()) {
+    compile->name = name;
+    compile->file = dom::text(metrics, "co_filename", kNameBytesMax);
+    compile->line = dom::number(metrics, "co_firstlineno");
+  }
+  compile->guards = dom::number(metrics, "guard_count");
+  compile->ops = dom::number(metrics, "graph_op_count");
+  compile->inputs = dom::number(metrics, "graph_input_count");
+  compile->failure.type = dom::text(metrics, "fail_type", kNameBytesMax);
+  compile->failure.reason = dom::text(metrics, "fail_reason", kTextBytesMax);
+  compile->failure.where = dom::text(metrics, "fail_user_frame_filename", kNameBytesMax);
+  if (const auto line = dom::number(metrics, "fail_user_frame_lineno"); line > 0) {
+    compile->failure.where += ":" + std::to_string(line);
+  }
+  if (dom::array reasons; !metrics.at_key("restart_reasons").get_array().get(reasons)) {
+    for (const dom::element one : reasons) {
+      std::string_view text;
+      if (!one.get_string().get(text)) push(compile->restart_reasons, first_line(text));
+    }
+  }
+  const std::string_view recompile = dom::text(metrics, "recompile_reason");
+  if (!recompile.empty() && compile->recompile_reasons.empty()) {
+    push(compile->recompile_reasons, cut(recompile));
+  }
+  if (log.torch_version.empty()) log.torch_version = dom::text(metrics, "pytorch_version", 200);
+  if (log.python_version.empty()) log.python_version = dom::text(metrics, "python_version", 200);
+}
+
+void TraceFold::State::add_event(const TraceRecord& record) {
+  const std::string_view name = event_name(record.payload);
+  const bool compiler = std::find(kCompilers.begin(), kCompilers.end(), name) != kCompilers.end();
+  const bool change = name == "automatic_dynamic";
+  if (!compiler && !change) return;
+  Compile* const compile = compile_of(record);
+  dom::element event;
+  if (compile == nullptr || !dom::parse(payload_parser, record.payload, event)) return;
+  if (compiler) {
+    CompilerSpans& spans = work[static_cast<std::size_t>(compile - log.compiles.data())].compilers;
+    const std::string_view phase = dom::text(event, "ph");
+    const std::int64_t at_us = dom::number(event, "ts");
+    if (phase == "B") spans.begin(name, at_us);
+    if (phase == "E") spans.end(name, at_us);
+    return;
+  }
+  dom::element args;
+  if (event.at_key("args").get(args)) return;
+  DynamicChange out;
+  out.source = dom::text(args, "name", kNameBytesMax);
+  const std::int64_t dim = dom::number(args, "dim_changed", -1);
+  out.dim = dim >= 0 && dim < 1000 ? static_cast<std::int32_t>(dim) : -1;
+  out.reason = dom::text(args, "reason", kNameBytesMax);
+  out.was = dom::text(args, "cached", 100);
+  out.is = dom::text(args, "new", 100);
+  push(compile->changes, std::move(out));
+}
+
+void TraceFold::State::add_ask(Compile& compile, const TraceRecord& record, AskName name) {
+  CacheAsk ask;
+  ask.kind = name.kind;
+  ask.outcome = name.outcome;
+  ask.place = {record.payload_at, record.payload_bytes};
+  dom::element told;
+  if (dom::parse(payload_parser, record.payload, told)) {
+    ask.key = dom::text(told, "key", kNameBytesMax);
+    std::string_view reason = dom::text(told, "cache_bypass_reason");
+    if (reason.empty()) reason = dom::text(told, "cache_bypass_exception_str");
+    if (ask.outcome == CacheOutcome::bypass) ask.reason = cut(bypass_reason(reason));
+    ask.saved_us = dom::number(told, "time_saved_ns") / 1000;
+    if (dom::array list; !told.at_key("components").get_array().get(list)) {
+      for (const dom::element one : list) {
+        std::string_view line;
+        if (one.get_string().get(line)) continue;
+        if (const auto id = components.add(line); id != ComponentTable::kNone) {
+          ask.components.push_back(id);
+        }
+      }
+    }
+  }
+  push(compile.asks, std::move(ask));
+}
+
+void TraceFold::State::add_break(Compile& compile, const TraceRecord& record) {
+  const std::string text = payload_text(record.payload.substr(0, 16 * kTextBytesMax));
+  GraphBreak out;
+  out.place = {record.payload_at, record.payload_bytes};
+  constexpr std::string_view kAt = "Graph break in user code at ";
+  constexpr std::string_view kReason = "Graph Break Reason: ";
+  if (const auto at = text.find(kAt); at != std::string::npos) {
+    out.where = first_line(std::string_view(text).substr(at + kAt.size()));
+  }
+  const auto at = text.find(kReason);
+  std::string_view rest(text);
+  if (at != std::string::npos) rest.remove_prefix(at + kReason.size());
+  out.reason = first_line(rest);
+  // "Encountered graph break when attempting to trace CALL: …:" tells less than what follows it.
+  if (const auto next = rest.find("\n\n");
+      out.reason.ends_with(':') && next != std::string_view::npos) {
+    out.reason = first_line(rest.substr(next + 2));
+  }
+  push(compile.breaks, std::move(out));
+}
+
+void TraceFold::State::add_recompile(Compile& compile, const TraceRecord& record) {
+  // Torch calls it JSON, and writes one reason a line, or a JSON list of them.
+  dom::element list;
+  dom::array reasons;
+  compile.recompile_reasons.clear();  // the metrics had only one of them
+  if (dom::parse(payload_parser, record.payload, list) && !list.get_array().get(reasons)) {
+    for (const dom::element one : reasons) {
+      std::string_view text;
+      if (!one.get_string().get(text)) push(compile.recompile_reasons, cut(text));
+    }
+    return;
+  }
+  const std::string text = payload_text(record.payload.substr(0, 64 * kTextBytesMax));
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t at = std::min(rest.find('\n'), rest.size());
+    if (at > 0) push(compile.recompile_reasons, cut(rest.substr(0, at)));
+    rest.remove_prefix(std::min(at + 1, rest.size()));
+  }
+}
+
+void TraceFold::State::add_artifact(const TraceRecord& record, std::string_view name) {
+  if (record.payload_bytes == 0) return;
+  Artifact out{
+      cut(name, kNameBytesMax), {record.payload_at, record.payload_bytes}, record.envelope.attempt};
+  if (!record.envelope.id.known()) {
+    push(log.artifacts, std::move(out), kArtifactsMax);
+  } else if (Compile* const compile = compile_of(record)) {
+    push(compile->artifacts, std::move(out), kArtifactsMax);
+  }
+}
+
+// An `artifact` record: its name says what it is.
+void TraceFold::State::add_named(const TraceRecord& record, std::string_view name) {
+  if (name == "torch_version") {
+    dom::element version;
+    if (dom::parse(payload_parser, record.payload, version)) {
+      log.torch_version = dom::text(version, "pytorch_version", 200);
+    }
+    return;
+  }
+  Compile* const compile = compile_of(record);
+  if (const auto ask = ask_name(name); ask && compile != nullptr) {
+    add_ask(*compile, record, *ask);
+  } else if (name == "recompile_reasons" && compile != nullptr) {
+    add_recompile(*compile, record);
+  } else if (name == "dynamo_graph_break_reason" && compile != nullptr) {
+    add_break(*compile, record);
+  }
+  add_artifact(record, name);
+}
+
+TraceFold::TraceFold(std::string path, ComponentTable& components)
+    : state_(std::make_unique<State>(std::move(path), components)) {}
+TraceFold::~TraceFold() = default;
+
+void TraceFold::add(const TraceRecord& record) {
+  State& s = *state_;
+  const Envelope& envelope = record.envelope;
+  if (envelope.rank >= 0) s.log.rank = envelope.rank;
+  if (s.log.process == 0) s.log.process = record.prefix.process;
+  const std::string_view type = envelope.type;
+  if (type == "chromium_event") return s.add_event(record);
+  const bool forward = type == "compilation_metrics";
+  const bool backward = type.starts_with("bwd_compilation_metrics") ||
+                        type == "aot_autograd_backward_compilation_metrics";
+  const bool artifact = type == "artifact";
+  if (!forward && !backward && !artifact && type != "str" && type != "dynamo_start") {
+    return s.add_artifact(record, type);
+  }
+  dom::element metadata;
+  if (!dom::parse(s.head_parser, envelope.metadata, metadata)) return;
+  if (artifact) return s.add_named(record, dom::text(metadata, "name"));
+  if (type == "str") return s.intern(metadata);
+  if (type == "dynamo_start") return s.add_start(record, metadata);
+  s.add_metrics(record, metadata, backward);
+}
+
+ProcessLog TraceFold::finish(const TraceCounts& counts) {
+  State& s = *state_;
+  for (std::size_t i = 0; i < s.log.compiles.size(); ++i) {
+    Compile& compile = s.log.compiles[i];
+    State::Work& own = s.work[i];
+    for (const bool backward : {false, true}) {
+      Pass& pass = backward ? compile.backward : compile.forward;
+      CumulativeTimes& times = backward ? own.backward : own.forward;
+      times.kernels_us = std::max(times.kernels_us, own.compilers.covered_us(pass));
+      pass.stages = stages_of(times, backward);
+    }
+  }
+  s.log.counts = counts;
+  s.log.left_out += s.components.left_out();
+  return std::move(s.log);
+}
+
+base::Result<ProcessLog> fold_file(const std::string& path, TraceReadOptions options,
+                                   ComponentTable& components,
+                                   const std::function<void(std::uint64_t)>& progress) {
+  auto reader = TraceReader::open(path, options);
+  if (!reader.ok()) return reader.status();
+  TraceFold fold(path, components);
+  TraceRecord record;
+  std::uint64_t told = 0;
+  while (reader->next(record)) {
+    fold.add(record);
+    if (const std::uint64_t bytes = reader->counts().bytes - told;
+        progress && bytes >= kProgressBytes) {
+      progress(bytes);
+      told += bytes;
+    }
+  }
+  if (!reader->status().ok()) return reader->status();
+  if (progress) progress(reader->counts().bytes - told);
+  return fold.finish(reader->counts());
+}
+
+}  // namespace headway::compile

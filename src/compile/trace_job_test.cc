@@ -1,0 +1,120 @@
+#include "compile/trace_job.h"
+
+#include <gtest/gtest.h>
+
+#include "base/temp_dir.h"
+#include "compile/test_log.h"
+
+namespace headway::compile {
+namespace {
+
+std::string miss(std::string_view key, std::string_view graph, std::string_view tune,
+                 std::string_view more = {}) {
+  return fmt::format(
+      R"({{"key": "{}", "components": ["[{}] gm: graph {}", "[{}] config[tune]: {}"{}]}})", key,
+      graph, graph, tune, tune, more);
+}
+
+std::vector<ProcessLog> read(const base::TempDir& dir, const std::string& name,
+                             const std::string& text, ComponentTable& table) {
+  auto logs = read_logs({dir.write(name, text)}, {}, table, {});
+  EXPECT_TRUE(logs.ok());
+  return std::move(logs.value());
+}
+
+TEST(TraceJob, AMissIsComparedWithTheMostSimilarKey) {
+  const base::TempDir dir;
+  TraceJob job;
+  job.logs = read(
+      dir, "t.log",
+      TestLog()
+          .artifact("fx_graph_cache_miss", "0/0", miss("k0", "A", "off"))
+          .artifact("fx_graph_cache_miss", "1/0", miss("k1", "B", "off"))
+          .artifact("fx_graph_cache_miss", "2/0", miss("k2", "A", "on"))
+          .artifact("fx_graph_cache_hit", "3/0", miss("k2", "A", "on"))
+          .artifact("fx_graph_cache_miss", "4/0", miss("k4", "A", "on", R"(, "[z] extra: new")"))
+          .text(),
+      job.components);
+  const auto causes = explain_misses(job);
+  ASSERT_EQ(causes.size(), 4u);
+  EXPECT_FALSE(causes[0].has_nearest);
+  ASSERT_TRUE(causes[1].has_nearest);
+  ASSERT_EQ(causes[1].changes.size(), 1u);
+  EXPECT_EQ(causes[1].changes[0].name, "gm");
+  ASSERT_EQ(causes[2].changes.size(), 1u);
+  EXPECT_EQ(causes[2].nearest.compile, 0u);
+  EXPECT_EQ(causes[2].changes[0].name, "config[tune]");
+  EXPECT_EQ(causes[2].changes[0].was, "off");
+  EXPECT_EQ(causes[2].changes[0].is, "on");
+  EXPECT_EQ(causes[3].nearest.compile, 3u);
+  ASSERT_EQ(causes[3].changes.size(), 1u);
+  EXPECT_EQ(causes[3].changes[0].name, "extra");
+}
+
+TEST(TraceJob, AMissIsComparedWithAnotherTrace) {
+  const base::TempDir dir;
+  TraceJob job;
+  job.other = read(dir, "o.log",
+                   TestLog().artifact("fx_graph_cache_miss", "5/0", miss("k", "A", "off")).text(),
+                   job.components);
+  job.logs = read(dir, "t.log",
+                  TestLog().artifact("fx_graph_cache_miss", "0/0", miss("k2", "A", "on")).text(),
+                  job.components);
+  const auto causes = explain_misses(job);
+  ASSERT_EQ(causes.size(), 1u);
+  EXPECT_TRUE(causes[0].in_other);
+  ASSERT_EQ(causes[0].changes.size(), 1u);
+  EXPECT_EQ(causes[0].changes[0].name, "config[tune]");
+}
+
+TEST(TraceJob, RanksThatDiffer) {
+  const base::TempDir dir;
+  ComponentTable table;
+  TraceJob job;
+  std::vector<std::string> files;
+  for (int rank = 0; rank < 4; ++rank) {
+    TestLog log;
+    log.rank(rank).metrics("0/0", "forward", 1, 1);
+    if (rank != 2) log.metrics("0/1", "forward", 2, 1);
+    log.metrics("1/0", rank == 3 ? "other" : "loss", 3, 1);
+    files.push_back(
+        dir.write(fmt::format("dedicated_log_torch_trace_rank_{}_x.log", rank), log.text()));
+  }
+  auto logs = read_logs(files, {}, job.components, {});
+  ASSERT_TRUE(logs.ok());
+  job.logs = std::move(*logs);
+  const auto found = compare_ranks(job);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].id.text(), "0/1");
+  EXPECT_EQ(found[0].how, "not compiled by these");
+  EXPECT_EQ(found[0].ranks, std::vector<std::int32_t>{2});
+  EXPECT_EQ(found[1].how, "another function");
+  EXPECT_EQ(found[1].ranks, std::vector<std::int32_t>{3});
+}
+
+TEST(TraceJob, WhichFilesAreLogs) {
+  const base::TempDir dir;
+  dir.write("a/dedicated_log_torch_trace_rank_1_x.log", "");
+  dir.write("a/deeper/dedicated_log_torch_trace_rank_0_x.log", "");
+  dir.write("a/other.log", "");
+  dir.write("b/renamed.log", "");
+  dir.write("c/readme.txt", "");
+  auto found = find_logs({dir.path() + "/a"});
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->size(), 2u);
+  EXPECT_EQ(find_logs({dir.path() + "/b"})->size(), 1u);
+  EXPECT_EQ(find_logs({dir.path() + "/c/readme.txt"})->size(), 1u);
+  EXPECT_FALSE(find_logs({dir.path() + "/c"}).ok());
+  EXPECT_FALSE(find_logs({dir.path() + "/d"}).ok());
+}
+
+TEST(TraceJob, NotALogIsToldSo) {
+  const base::TempDir dir;
+  ComponentTable table;
+  const auto logs = read_logs({dir.write("x.log", "hello\nworld\n")}, {}, table, {});
+  ASSERT_FALSE(logs.ok());
+  EXPECT_NE(logs.status().message().find("2 other lines"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace headway::compile

@@ -1,0 +1,113 @@
+"""What torch itself writes: a function that is compiled, compiled again, found in the cache, and
+missed because of one setting."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+SCRIPT = """
+import os
+import torch
+import torch._inductor.config as config
+
+config.cpp.max_horizontal_fusion_size = int(os.environ.get("FUSION", "16"))
+
+@torch.compile
+def scaled(x):
+    if x.shape[0] > 100:
+        torch._dynamo.graph_break()
+    return torch.relu(x) * 2
+
+for rows in map(int, os.environ["ROWS"].split(",")):
+    scaled(torch.ones(rows, 4))
+"""
+
+
+def test_compiled_again_found_and_missed(headway: Run, compiled: Callable[..., Path]) -> None:
+    first = compiled("first", SCRIPT, ROWS="8,9,10,200")
+    told = json.loads(headway("trace", first, "--verify", "--json").stdout)
+    (log,) = told["logs"]
+    assert log["torch"].startswith("2.") and log["rank"] is None
+    read = log["read"]
+    assert read["records"] > 50 and read["wrong_payloads"] == 0, "the payloads' own MD5"
+    assert not any(read[kind] for kind in ("foreign_lines", "stray_lines", "bad_records")), read
+    once, again, *_broken = log["compiles"]
+    assert (once["id"], once["name"], once["recompile"]) == ("0/0", "scaled", False)
+    assert once["caches"] and all(ask["outcome"] == "miss" for ask in once["caches"])
+    assert (again["id"], again["recompile"], again["finished"]) == ("0/1", True, True)
+    assert "size mismatch at index 0. expected 8, actual 9" in again["recompile_reasons"][0]
+    assert [(one["source"], one["dim"]) for one in again["dynamic"]] == [("L['x']", 0)]
+    for one in log["compiles"]:
+        passes = [one[name] for name in ("forward", "backward") if one[name]]
+        for times in passes:
+            stages = ("dynamo", "aot", "inductor", "codegen", "kernels")
+            assert sum(times[f"{stage}_us"] for stage in stages) == times["duration_us"]
+    breaks = [one for each in log["compiles"] for one in each["graph_breaks"]]
+    assert any("graph_break()" in one["reason"] for one in breaks), breaks
+    kernels = once["forward"]["kernels_us"]
+    assert kernels > once["forward"]["duration_us"] / 4, "a C++ compiler ran"
+
+    second = compiled("second", SCRIPT, ROWS="8")
+    told = json.loads(headway("trace", second, "--json").stdout)
+    (only,) = told["logs"][0]["compiles"]
+    assert only["warm"], only["caches"]
+
+    third = compiled("third", SCRIPT, ROWS="8", FUSION="8")
+    (alone,) = json.loads(headway("trace", third, "--json").stdout)["misses"]
+    assert alone["nearest"] is None
+    told = json.loads(headway("trace", third, "--against", first, "--json").stdout)
+    (miss,) = told["misses"]
+    assert miss["nearest"]["in_other_trace"] and miss["nearest"]["id"] == "0/0"
+    assert len(miss["differs"]) == 1, miss
+    (change,) = miss["differs"]
+    assert "max_horizontal_fusion_size" in change["component"]
+    assert (change["was"], change["is"]) == ("16", "8")
+
+    page = headway("trace", first).stdout
+    assert "Compiled again: " in page and "made dynamic: L['x']:0" in page, page
+    assert "Graph breaks" in page and "Caches: asked" in page, page
+    page = headway("trace", third, "--against", first).stdout
+    assert "max_horizontal_fusion_size] (16 -> 8)" in " ".join(page.split()), page
+
+
+def test_two_ranks_that_differ(headway: Run, compiled: Callable[..., Path]) -> None:
+    script = """
+import os
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def rank(number, folder):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=number, world_size=2)
+    f = torch.compile(lambda x: x * 2 + 1, backend="aot_eager")
+    g = torch.compile(lambda x: x - 1, backend="aot_eager")
+    f(torch.ones(3))
+    if number == 1:
+        g(torch.ones(3))
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    import tempfile
+    context = mp.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [context.Process(target=rank, args=(n, folder)) for n in range(2)]
+        [one.start() for one in ranks]
+        [one.join() for one in ranks]
+        assert all(one.exitcode == 0 for one in ranks)
+"""
+    folder = compiled("ranks", script)
+    told = json.loads(headway("trace", folder, "--json").stdout)
+    assert [log["rank"] for log in told["logs"]] == [0, 1]
+    (found,) = told["divergences"]
+    assert found["how"] in ("not compiled by these", "compiled by these only")
+    page = headway("trace", folder).stdout
+    assert "Ranks that did not compile the same" in page and "rank 1" in page, page
+    (log,) = json.loads(headway("trace", folder, "--rank", 1, "--json").stdout)["logs"]
+    assert log["rank"] == 1
+    error = headway("trace", folder, "--rank", 7, code=2).stderr
+    assert error == "headway: --rank 7: these logs are of rank 0, 1\n"

@@ -1,0 +1,71 @@
+"""Logs that are no logs, are cut, or were changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+PREFIX = "V1117 12:13:13.262000 11797 torch/_dynamo/x.py:1] "
+
+
+def record(head: dict[str, object], payload: str | None = None) -> str:
+    if payload is not None:
+        head = {**head, "has_payload": hashlib.md5(payload.encode()).hexdigest()}
+    lines = [PREFIX + json.dumps(head)]
+    if payload is not None:
+        lines += ["\t" + line for line in payload.split("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def reasons(text: str) -> str:
+    ids = {"frame_id": 0, "frame_compile_id": 1, "attempt": 0}
+    return record({"artifact": {"name": "recompile_reasons", "encoding": "json"}, **ids}, text)
+
+
+def test_what_is_no_log(headway: Run, tmp_path: Path) -> None:
+    error = headway("trace", tmp_path / "nowhere", code=2).stderr
+    assert error.count("\n") == 1 and "nowhere: cannot open: No such file" in error
+    error = headway("trace", tmp_path, code=2).stderr
+    assert "no TORCH_TRACE log" in error and f"TORCH_TRACE={tmp_path}" in error
+    (tmp_path / "a.log").write_text("hello\n")
+    error = headway("trace", tmp_path, code=2).stderr
+    assert error.count("\n") == 1 and "no record of TORCH_TRACE is in it (1 other lines)" in error
+
+
+def test_a_payload_that_was_changed(headway: Run, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(reasons("0/0: why\n\nnot"))
+    headway("trace", log, "--verify")
+    log.write_text(log.read_text().replace("why", "Why"))
+    headway("trace", log)
+    page = headway("trace", log, "--verify", code=1).stdout
+    assert "1 payload with another MD5; the first in line 1" in page
+
+
+def test_a_log_that_is_cut_anywhere(headway: Run, tmp_path: Path) -> None:
+    whole = reasons("one\ntwo") + record({"str": ["/a/b.py", 1]}) + reasons("three")
+    log = tmp_path / "a.log"
+    for end in range(len(PREFIX) + 60, len(whole), 37):
+        log.write_text(whole[:end])
+        told = json.loads(headway("trace", log, "--json").stdout)
+        read = told["logs"][0]["read"]
+        assert read["bytes"] == end and read["torn_records"] <= 1
+        assert read["foreign_lines"] == read["bad_records"] == 0
+
+
+def test_names_cannot_reach_the_terminal(headway: Run, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(reasons("0/0: \x1b[31mred\x1b[0m"))
+    assert "\x1b" not in headway("trace", log).stdout
+
+
+def test_in_a_narrow_terminal(headway: Run, tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(reasons("0/0: " + "a long reason " * 20))
+    page = headway("trace", log).stdout
+    assert all(len(line) <= 100 for line in page.splitlines()[1:]), page
