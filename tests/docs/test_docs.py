@@ -10,6 +10,7 @@ from markdown import Block, blocks, documents
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway"))
+PACKAGE = Path(os.environ.get("HEADWAY_PYTHON", ROOT / "build/python"))
 DOCUMENTS = documents(ROOT)
 TIMEOUT_S = 300
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -20,16 +21,31 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def run(block: Block, folder: Path) -> None:
+def set_up(clone: Path) -> str:
+    """What the README has a person export in the clone, for what this build has made."""
+    (clone / "build").mkdir(parents=True)
+    (clone / "build/headway").symlink_to(HEADWAY.absolute())
+    (clone / "build/python").symlink_to(PACKAGE.absolute())
+    lines = [
+        line
+        for block in blocks(ROOT / "README.md")
+        for line in block.text.splitlines()
+        if block.language == "sh" and line.startswith("export ")
+    ]
+    return "\n".join([f'cd "{clone}"', *lines, 'cd "$OLDPWD"\n'])
+
+
+def run(block: Block, folder: Path, before: str) -> None:
     environment = dict(
         os.environ,
-        PATH=f"{HEADWAY.parent}{os.pathsep}{ROOT / '.venv/bin'}{os.pathsep}{os.environ['PATH']}",
+        PATH=f"{ROOT / '.venv/bin'}{os.pathsep}{os.environ['PATH']}",
         HEADWAY_DIR=str(folder / "headway-jobs"),
         VIRTUAL_ENV=str(ROOT / ".venv"),
         ROOT=str(ROOT),
     )
+    environment.pop("PYTHONPATH", None)  # the tests have one; who reads has what is told here
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block.text],
+        ["bash", "-euo", "pipefail", "-c", before + block.text],
         cwd=folder,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -47,9 +63,10 @@ def test_marked_blocks_run(path: Path, tmp_path: Path) -> None:
     for block in found:
         if block.file is not None:
             (tmp_path / block.file).write_text(block.text)
+    before = set_up(tmp_path / "clone") if any(block.runs for block in found) else ""
     for block in found:
         if block.runs:
-            run(block, tmp_path)
+            run(block, tmp_path, before)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name)

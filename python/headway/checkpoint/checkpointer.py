@@ -524,7 +524,8 @@ class Checkpointer:
         Before DDP, torch.compile or the like get hold of the model it costs no copy.
 
         `allow_missing`: parts that are new to the script, or what is new below one ("scheduler",
-        "model.head"): where they were not saved they stay as they are."""
+        "model.head"): where they were not saved they stay as they are. So does the "optimizer"
+        where that of another kind was saved."""
         self._check_open("restore()")
         self.allow_missing = arguments.missing_names(allow_missing, self.parts)
         self._unread = False

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 NAMED_MAX = 3  # of what is missing
+MISFIT = "optimizer that does not fit"  # a key that no document is saved with
 
 
 class Restored(NamedTuple):
@@ -57,7 +58,7 @@ def cadence_of(document: dict[str, Any]) -> list[float]:
 def model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, torch.Tensor]:
     """The model's live tensors by the name that each is stored under. Raises where a part or one of
     these was not saved and may not be missing, or the optimizer is another, before anything is
-    changed."""
+    changed. Another optimizer that may be missing is taken out of the document."""
     missing = [name for name in keeper.parts if name not in document["parts"]]
     targets: dict[str, torch.Tensor] = {}
     part, saved = keeper.parts.get("model"), document["parts"].get("model")
@@ -70,13 +71,26 @@ def model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, t
                 targets.setdefault(entry["$tensor"], live)
             else:
                 missing.append(f"model.{key}")
-    optimizer, saved = keeper.parts.get("optimizer"), document["parts"].get("optimizer")
-    if isinstance(optimizer, OptimizerPart) and isinstance(saved, dict):
-        optimizer.check(saved)
     missing = [name for name in missing if not _may_be_missing(name, keeper.allow_missing)]
     if missing:
         raise CheckpointMismatchError(_not_saved(missing, bool(targets)))
+    _without_misfit(keeper, document)
     return targets
+
+
+def _without_misfit(keeper: Checkpointer, document: dict[str, Any]) -> None:
+    part = keeper.parts.get("optimizer")
+    if not isinstance(part, OptimizerPart) or "optimizer" not in document["parts"]:
+        return
+    problem = part.misfit(document["parts"]["optimizer"])
+    if problem and not _may_be_missing("optimizer", keeper.allow_missing):
+        raise CheckpointMismatchError(
+            f'optimizer: {problem}; restore(allow_missing=["optimizer"]) keeps the weights and '
+            "begins the optimizer anew"
+        )
+    if problem:
+        del document["parts"]["optimizer"]
+        document[MISFIT] = problem  # for load_rest() to tell
 
 
 def _may_be_missing(name: str, allowed: Sequence[str]) -> bool:
@@ -103,6 +117,13 @@ def load_rest(
         warnings.warn(
             f"headway: saved and not restored, because the checkpointer is given none of this "
             f"name: {', '.join(gone)}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+    if MISFIT in document and keeper.place.rank == 0:
+        warnings.warn(
+            f"headway: optimizer is not restored and begins anew, as the script made it: "
+            f"{document[MISFIT]}",
             RuntimeWarning,
             stacklevel=5,
         )

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import torch
 
-from headway.checkpoint.errors import CheckpointMismatchError, CheckpointUsageError
+from headway.checkpoint.errors import CheckpointUsageError
 
 
 class Part(Protocol):
@@ -106,43 +106,49 @@ class OptimizerPart:
             self._by_name = {own: parameter for parameter, own in self.names().items()}
         return self._by_name.get(fqn)
 
-    def check(self, saved: dict[str, Any]) -> None:
-        """Raises where this is the state of another kind of optimizer. A class may be renamed, and
-        torch adds options now and then: only who lacks some and has others is another."""
-        groups = saved.get("param_groups")
-        first = groups[0] if isinstance(groups, list) and groups else None
-        if not isinstance(first, dict):
-            return
+    def misfit(self, saved: Any) -> str:
+        """Why this state, as it is stored, is none for this optimizer; "" where it is. A class may
+        be renamed, and torch adds options now and then: only who lacks some and has others is
+        another."""
+        groups = saved.get("param_groups") if isinstance(saved, dict) else None
+        states = saved.get("state") if isinstance(saved, dict) else None
+        kind, count = type(self.optimizer).__name__, len(self.optimizer.param_groups)
+        if not isinstance(groups, list) or not isinstance(states, dict) or "$dict" in states:
+            return f"saved was what is no state of {kind}'s: another kind of optimizer"
+        if groups and (text := self._other_kind(groups[0])):
+            return text
+        if len(groups) != count:
+            return f"{count} parameter groups, saved were {len(groups)}"
+        of = self.names()
+        names = {of[p] for group in self.optimizer.param_groups for p in group["params"]}
+        strange = next((name for name in states if name not in names), None)
+        if strange is not None:
+            return f"state was saved for {strange}, which is not among its parameters"
+        return ""
+
+    def _other_kind(self, first: dict[str, Any]) -> str:
         defaults, own = self.optimizer.defaults, self.optimizer.param_groups[0]
         lacks = [key for key in defaults if key not in first]
         has = [key for key in first if key not in own and key not in _OF_SCHEDULERS]
         kind = type(self.optimizer).__name__
         if lacks and has:
-            raise CheckpointMismatchError(
-                f"optimizer: saved was one with {', '.join(has[:3])}, and {kind} has "
-                f"{', '.join(lacks[:3])} instead: another kind of optimizer"
+            return (
+                f"saved was one with {', '.join(has[:3])}, and {kind} has {', '.join(lacks[:3])} "
+                "instead: another kind of optimizer"
             )
         decoupled = "decoupled_weight_decay"  # all that tells Adam and AdamW apart
         if decoupled in first and first[decoupled] != defaults.get(decoupled, first[decoupled]):
-            raise CheckpointMismatchError(
-                f"optimizer: saved was one with {decoupled}={first[decoupled]}, and {kind} has "
+            return (
+                f"saved was one with {decoupled}={first[decoupled]}, and {kind} has "
                 f"{defaults[decoupled]}: another kind of optimizer"
             )
+        return ""
 
     def load(self, saved: dict[str, Any]) -> None:
+        """What fits: misfit() was asked before."""
         # As Optimizer.load_state_dict, without its copies of everything.
         parameters = {name: parameter for parameter, name in self.names().items()}
         groups = self.optimizer.param_groups
-        if len(groups) != len(saved["param_groups"]):
-            count = len(saved["param_groups"])
-            raise CheckpointMismatchError(
-                f"optimizer: {len(groups)} parameter groups, saved were {count}"
-            )
-        missing = [name for name in saved["state"] if name not in parameters]
-        if missing:
-            raise CheckpointMismatchError(
-                f"optimizer: state was saved for {missing[0]}, which is not among its parameters"
-            )
         for group, old in zip(groups, saved["param_groups"], strict=True):
             group.update({key: value for key, value in old.items() if key != "params"})
         self.optimizer.state.clear()
