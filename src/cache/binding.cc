@@ -55,6 +55,15 @@ std::string missing_flags(const Binding& archive, const Binding& here) {
 
 }  // namespace
 
+bool is_family(std::string_view name) {
+  constexpr std::size_t bytes_max = 100;
+  return !name.empty() && name.size() <= bytes_max && name.front() != '.' &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
 std::string to_text(const Binding& binding) {
   Json json;
   for (const Field& field : kFields) json[field.name] = binding.*field.text;
@@ -86,6 +95,7 @@ Result<Binding> parse_binding(std::string_view text, const std::string& path) {
     const std::string& value = binding.*field.text;
     if (value.size() > binding_text_bytes_max || !is_printable(value)) return bad(field.name);
   }
+  if (!is_family(binding.family)) return bad("family");
   if (!take_flags(json, binding.cpu_flags)) return bad("cpu_flags");
   const auto created = json.find("created_ns");
   if (created == json.end() || !created->is_number_integer()) return bad("created_ns");

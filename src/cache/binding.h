@@ -28,6 +28,9 @@ struct Binding {
   std::int64_t created_ns = 0;         // real time
 };
 
+// Fit for a folder's name: 1 to 100 letters, digits, '-', '_' and '.', which is not the first.
+[[nodiscard]] bool is_family(std::string_view name);
+
 [[nodiscard]] std::string to_text(const Binding& binding);
 // Errors name `path`. What is not known is passed over; what is missing or out of bounds is one.
 base::Result<Binding> parse_binding(std::string_view text, const std::string& path);

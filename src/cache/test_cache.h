@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/sim_file_system.h"
@@ -111,15 +112,17 @@ inline std::unique_ptr<Archive> open_archive(base::FileSystem& files, const std:
 // All contents by path, through the archive.
 inline Tree tree_of(const Archive& archive) {
   Tree tree;
+  std::map<const Segment*, std::optional<base::Result<std::vector<std::byte>>>> read;
   for (const Entry& entry : archive.index().entries) {
     const Segment& segment = archive.segments()[archive.segment_of(entry.content)];
-    auto raw = archive.read_raw(segment);
-    EXPECT_TRUE(raw.ok()) << raw.status().message();
+    auto& raw = read[&segment];
+    if (!raw) raw = archive.read_raw(segment);
+    EXPECT_TRUE(raw->ok()) << raw->status().message();
     std::uint64_t begin = 0;
     for (std::uint32_t i = segment.first_content; i < entry.content; ++i) {
       begin += archive.index().contents[i].bytes;
     }
-    tree[entry.path] = std::string(reinterpret_cast<const char*>(raw->data()) + begin,
+    tree[entry.path] = std::string(reinterpret_cast<const char*>((*raw)->data()) + begin,
                                    archive.index().contents[entry.content].bytes);
   }
   return tree;

@@ -91,8 +91,8 @@ int main(int argc, char** argv) {
       "  headway report              what became of its time");
 
   int exit_code = kExitOk;
-  constexpr AddVerb kVerbs[] = {add_run, add_report, add_import,   add_export,
-                                add_why, add_ckpt,   add_interval, add_doctor};
+  constexpr AddVerb kVerbs[] = {add_run,  add_report, add_import,   add_export, add_why,
+                                add_ckpt, add_cache,  add_interval, add_doctor};
   for (const AddVerb add : kVerbs) add(app, exit_code);
 
   // The words before the first option that are verbs, and verbs of a verb (`ckpt ls`).

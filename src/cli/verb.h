@@ -27,6 +27,7 @@ void add_export(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_why(CLI::App& app, int& exit_code);
 void add_ckpt(CLI::App& app, int& exit_code);
+void add_cache(CLI::App& app, int& exit_code);
 void add_interval(CLI::App& app, int& exit_code);
 
 // Takes the command of `headway run` (script or program, and its arguments) out of the parser's
