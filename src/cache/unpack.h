@@ -34,7 +34,7 @@ struct UnpackOptions {
   // Files that differ are replaced. Else only those that must be damaged: empty ones, and those
   // whose name tells their content.
   bool overwrite = false;
-  Progress progress;  // in bytes of files that are written
+  Progress progress{};  // in bytes of files that are written
 };
 
 struct Unpacked {
