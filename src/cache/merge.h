@@ -17,7 +17,7 @@ namespace headway::cache {
 struct MergeOptions {
   const SigningKey* key = nullptr;
   std::int64_t created_ns = 0;  // of the new archive
-  Progress progress{};            // in stored bytes of the archives
+  Progress progress{};          // in stored bytes of the archives
 };
 
 struct Merged {

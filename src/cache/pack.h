@@ -17,7 +17,7 @@ namespace headway::cache {
 struct PackOptions {
   std::size_t threads = 2;
   const SigningKey* key = nullptr;  // none: not signed
-  Progress progress{};                // in bytes of files
+  Progress progress{};              // in bytes of files
 };
 
 struct Packed {

@@ -219,8 +219,10 @@ void add_cache(CLI::App& app, int& exit_code) {
   CLI::App* cache = app.add_subcommand(
       "cache", "Keep what torch's compiler made: pack, share and unpack compile caches");
   cache->require_subcommand(1);
-  for (const auto add : {add_cache_pack, add_cache_unpack, add_cache_ls, add_cache_diff,
-                         add_cache_verify, add_cache_merge, add_cache_keygen}) {
+  for (const auto add :
+       {add_cache_pack, add_cache_unpack, add_cache_ls, add_cache_diff, add_cache_verify,
+        add_cache_merge, add_cache_push, add_cache_pull, add_cache_gc, add_cache_import_mega,
+        add_cache_export_mega, add_cache_keygen}) {
     add(*cache, exit_code);
   }
   cache->footer(

@@ -26,6 +26,11 @@ void add_cache_merge(CLI::App& cache, int& exit_code);
 void add_cache_diff(CLI::App& cache, int& exit_code);
 void add_cache_verify(CLI::App& cache, int& exit_code);
 void add_cache_keygen(CLI::App& cache, int& exit_code);
+void add_cache_push(CLI::App& cache, int& exit_code);
+void add_cache_pull(CLI::App& cache, int& exit_code);
+void add_cache_gc(CLI::App& cache, int& exit_code);
+void add_cache_import_mega(CLI::App& cache, int& exit_code);
+void add_cache_export_mega(CLI::App& cache, int& exit_code);
 
 // What an archive is bound to, as the caller says and this machine is.
 struct BindingOptions {
