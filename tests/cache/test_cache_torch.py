@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from cache_command import HEADWAY, Cache, read_tree
 
+ASK = ["--python", sys.executable]
 SCRIPT = Path(__file__).parent / "scripts/compile_job.py"
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="there is no torch here"
@@ -85,7 +86,7 @@ def test_a_directory_elsewhere_is_warm(cache: Cache, cold: Cold, tmp_path: Path)
     assert packed["binding"]["python"] == sys.implementation.cache_tag
     assert packed["unknown"] == packed["busy"] == 0
     to = tmp_path / "to"
-    cache.run("unpack", tmp_path / "x.hwc", "--to", to, "--python", sys.executable)
+    cache.run("unpack", tmp_path / "x.hwc", "--to", to, *ASK)
     libraries = {path for path in read_tree(to) if path.endswith(".so")}
     assert libraries
     counters = compile_in(to, "--save", tmp_path / "blob", "--twice")
@@ -99,7 +100,7 @@ def test_two_saves_are_united(cache: Cache, cold: Cold, tmp_path: Path) -> None:
     chunks = defaultdict(set)
     for kind, key, content in artifacts:
         chunks[kind].add((key, content))
-    done = cache.json("import-mega", cold.blob, "-o", tmp_path / "x.hwc")
+    done = cache.json("import-mega", cold.blob, "-o", tmp_path / "x.hwc", *ASK)
     assert done["left_out"] == 0
     (archive,) = cache.json("ls", tmp_path / "x.hwc")["archives"]
     for kind in ("inductor", "aot_autograd"):
@@ -122,7 +123,7 @@ def test_two_saves_are_united(cache: Cache, cold: Cold, tmp_path: Path) -> None:
 def test_a_blob_of_one_save_comes_back_exactly(cache: Cache, cold: Cold, tmp_path: Path) -> None:
     blob = tmp_path / "blob"
     compile_in(cold.directory, "--save", blob)
-    cache.run("import-mega", blob, "-o", tmp_path / "x.hwc")
+    cache.run("import-mega", blob, "-o", tmp_path / "x.hwc", *ASK)
     cache.run("export-mega", tmp_path / "x.hwc", "-o", tmp_path / "again")
     artifacts = artifacts_of(blob)
     last = {(kind, key): content for kind, key, content in artifacts if kind == "pgo"}
@@ -136,7 +137,7 @@ def test_a_blob_of_one_save_comes_back_exactly(cache: Cache, cold: Cold, tmp_pat
 
 
 def test_a_blob_of_a_packed_directory(cache: Cache, cold: Cold, tmp_path: Path) -> None:
-    cache.run("pack", cold.directory, "-o", tmp_path / "x.hwc", "--python", sys.executable)
+    cache.run("pack", cold.directory, "-o", tmp_path / "x.hwc", *ASK)
     done = cache.json("export-mega", tmp_path / "x.hwc", "-o", tmp_path / "blob")
     assert done["artifacts"] > 0 and done["left_out"] > 0
     assert "pgo" in {kind for kind, _, _ in artifacts_of(tmp_path / "blob")}
