@@ -59,6 +59,14 @@ TEST(Share, PushedTwiceIsThereOnce) {
   EXPECT_TRUE(pulled.notes.empty());
 }
 
+TEST(Share, ADamagedOneIsReplaced) {
+  Stage stage;
+  const Pushed bad = stage.push_one("a", {{"ab/c1.py", "1"}});
+  std::filesystem::resize_file(bad.place, 100);
+  EXPECT_FALSE(stage.push_one("b", {{"ab/c1.py", "1"}}).was_there);
+  EXPECT_EQ(stage.pull_all().archives.size(), 1U);
+}
+
 TEST(Share, OfAnotherBindingIsNotPulled) {
   Stage stage;
   Binding other = test_binding();

@@ -83,7 +83,9 @@ Result<std::vector<Shelved>> FolderShelf::list(const std::string& folder) {
 
 Result<bool> FolderShelf::put(const std::string& path, const std::string& name) {
   const std::string to = place(name);
-  if (files_.open(to).ok()) return false;
+  // A damaged one in its place must not stay there for ever.
+  auto there = Archive::open(files_, to);
+  if (there.ok() && shelf_name((*there)->binding(), (*there)->index()) == name) return false;
   auto from = files_.open(path);
   if (!from.ok()) return from.status();
   const std::string folder = base::folder_of(to);

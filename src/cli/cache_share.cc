@@ -80,6 +80,11 @@ base::Result<cache::Unpacked> unpack(const PullOptions& options, const cache::Pu
       {.threads = cache_threads(), .overwrite = false, .progress = bar.callback()});
 }
 
+// Somebody thinned out the shelf while we read: what took the archive's place is there by now.
+bool is_gone(const Status& status) {
+  return status.code() == base::Code::not_found || status.code() == base::Code::corrupt;
+}
+
 int pull(const PullOptions& options) {
   auto shelf = open_shelf(options.place);
   if (!shelf.ok()) return fail_cleanly(shelf.status());
@@ -89,16 +94,22 @@ int pull(const PullOptions& options) {
   if (!binding.ok()) return fail_cleanly(binding.status());
   auto scratch = ScratchFolder::make();
   if (!scratch.ok()) return fail_cleanly(scratch.status());
+  const std::string directory =
+      options.directory.empty() ? default_cache_directory() : options.directory;
   auto pulled = cache::pull(*shelf->shelf, *binding, *trust, options.limits, (*scratch)->path(),
                             cache_threads());
   if (!pulled.ok()) return fail_cleanly(pulled.status());
+  auto done = unpack(options, *pulled, directory);
+  if (!done.ok() && is_gone(done.status())) {
+    pulled = cache::pull(*shelf->shelf, *binding, *trust, options.limits, (*scratch)->path(),
+                         cache_threads());
+    if (!pulled.ok()) return fail_cleanly(pulled.status());
+    done = unpack(options, *pulled, directory);
+  }
   const Style style = out_style();
   for (const std::string& note : pulled->notes) {
     fmt::print(stderr, "headway: passed over: {}\n", clean(note, style));
   }
-  const std::string directory =
-      options.directory.empty() ? default_cache_directory() : options.directory;
-  auto done = unpack(options, *pulled, directory);
   if (!done.ok()) return fail_cleanly(done.status());
   if (options.json) {
     return print_json({{"directory", directory},
