@@ -13,6 +13,23 @@ namespace headway::cache {
 using base::Result;
 using base::Status;
 
+namespace {
+
+constexpr std::int64_t kWasteAgeNs = 3600 * base::kNsPerSecond;
+
+// Of writers of the same archive that were killed. One that still writes is younger.
+void clear_waste(base::FileSystem& files, const std::string& folder, const std::string& begin) {
+  const auto entries = files.list(folder);
+  if (!entries.ok()) return;
+  for (const base::FolderEntry& entry : entries.value()) {
+    if (!entry.name.starts_with(begin) || !entry.name.ends_with(".tmp")) continue;
+    if (entry.modified_ns == 0 || entry.modified_ns > base::real_ns() - kWasteAgeNs) continue;
+    (void)files.remove_file(folder + "/" + entry.name);
+  }
+}
+
+}  // namespace
+
 PackedSegment pack_segment(std::vector<ContentRecord> contents, std::span<const std::byte> raw) {
   PackedSegment segment{.blocks = {}, .contents = std::move(contents)};
   std::uint64_t bytes = 0;
@@ -41,6 +58,7 @@ Result<std::unique_ptr<ArchiveWriter>> ArchiveWriter::create(base::FileSystem& f
   const std::string folder = base::folder_of(path);
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name.empty()) return Status::invalid(path + ": a folder's name; name a file");
+  clear_waste(files, folder, fmt::format(".{}.", name));
   // Several may write the same archive at once: the last one's is there in the end, whole.
   std::string temporary =
       fmt::format("{}/.{}.{}-{}.tmp", folder, name, ::getpid(), base::monotonic_ns());

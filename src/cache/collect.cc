@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/clock.h"
 #include "cache/merge.h"
 
 namespace headway::cache {
@@ -12,6 +13,8 @@ namespace {
 
 using base::Result;
 using base::Status;
+
+constexpr std::int64_t kWasteAgeNs = 24 * 3600 * base::kNsPerSecond;
 
 std::string folder_of_name(const std::string& name) {
   return name.substr(0, name.rfind('/'));
@@ -23,6 +26,7 @@ class Collector {
       : shelf_(shelf), options_(options), scratch_(scratch) {}
 
   Result<Collected> run() {
+    if (!options_.dry_run) shelf_.clear_waste(options_.now_ns - kWasteAgeNs);
     auto found = shelf_.list("");
     if (!found.ok()) return found.status();
     kept_ = std::move(*found);

@@ -156,6 +156,19 @@ TEST(Collect, OldOnesAndTooManyGo) {
   EXPECT_EQ(stage.collect_with(options).archives_after, 1U);
 }
 
+TEST(Collect, WhatAKilledPusherLeft) {
+  Stage stage;
+  stage.push_one("a", {{"ab/c1.py", "1"}});
+  const std::string folder =
+      stage.folder.path() + "/shelf/tests/" + base::hex(identity_of(test_binding()));
+  stage.folder.write(folder.substr(stage.folder.path().size() + 1) + "/.1-2.tmp", "half");
+  stage.collect_with({.now_ns = 0, .merge_min = 0});
+  EXPECT_TRUE(std::filesystem::exists(folder + "/.1-2.tmp"));  // it may still be written
+  stage.collect_with({.now_ns = std::numeric_limits<std::int64_t>::max(), .merge_min = 0});
+  EXPECT_FALSE(std::filesystem::exists(folder + "/.1-2.tmp"));
+  EXPECT_EQ(stage.list().size(), 1U);
+}
+
 TEST(Shelf, Names) {
   const std::string digits(64, 'a');
   EXPECT_TRUE(is_shelf_name("family/" + digits + "/" + digits + ".hwc"));

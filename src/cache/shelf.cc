@@ -57,8 +57,8 @@ bool is_shelf_name(std::string_view name) {
          base::sha256_of_hex(rest.substr(digits + 1, digits));
 }
 
-Result<std::vector<Shelved>> FolderShelf::list(const std::string& folder) {
-  std::vector<Shelved> found;
+template <typename Visit>
+Status FolderShelf::walk(const std::string& folder, const Visit& visit) {
   std::vector<std::string> folders{folder};
   while (!folders.empty()) {
     const std::string below = folders.back();
@@ -69,16 +69,28 @@ Result<std::vector<Shelved>> FolderShelf::list(const std::string& folder) {
     for (const FolderEntry& entry : *entries) {
       const std::string name = below.empty() ? entry.name : below + "/" + entry.name;
       if (entry.is_link || entry.is_special) continue;
-      const auto depth = std::ranges::count(name, '/');
-      if (entry.is_folder && depth < 2) folders.push_back(name);
-      if (entry.is_folder || !is_shelf_name(name)) continue;
-      if (found.size() == shelf_archives_max) {
-        return Status::invalid(folder_ + ": too many archives; thin them out: headway cache gc");
-      }
-      found.push_back({name, entry.bytes, entry.modified_ns});
+      if (entry.is_folder && std::ranges::count(name, '/') < 2) folders.push_back(name);
+      if (!entry.is_folder) visit(name, entry);
     }
   }
-  return found;
+  return {};
+}
+
+Result<std::vector<Shelved>> FolderShelf::list(const std::string& folder) {
+  std::vector<Shelved> found;
+  Status status = walk(folder, [&](const std::string& name, const FolderEntry& entry) {
+    if (is_shelf_name(name)) found.push_back({name, entry.bytes, entry.modified_ns});
+  });
+  if (!status.ok()) return status;
+  if (found.size() <= shelf_archives_max) return found;
+  return Status::invalid(folder_ + ": too many archives; keep them in several folders");
+}
+
+void FolderShelf::clear_waste(std::int64_t before_ns) {
+  (void)walk("", [&](const std::string& name, const FolderEntry& entry) {
+    const bool waste = entry.name.starts_with('.') && entry.name.ends_with(".tmp");
+    if (waste && entry.modified_ns < before_ns) (void)files_.remove_file(place(name));
+  });
 }
 
 Result<bool> FolderShelf::put(const std::string& path, const std::string& name) {

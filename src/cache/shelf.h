@@ -40,6 +40,8 @@ class Shelf {
   virtual base::Result<std::string> fetch(const Shelved& one, const std::string& scratch) = 0;
   // One that is gone already is as good.
   virtual base::Status remove(const std::string& name) = 0;
+  // What others left half-written longer ago than that, as far as it can be told.
+  virtual void clear_waste(std::int64_t before_ns) { (void)before_ns; }
   [[nodiscard]] virtual std::string place(const std::string& name) const = 0;
 };
 
@@ -51,11 +53,16 @@ class FolderShelf final : public Shelf {
   base::Result<bool> put(const std::string& path, const std::string& name) override;
   base::Result<std::string> fetch(const Shelved& one, const std::string& scratch) override;
   base::Status remove(const std::string& name) override;
+  void clear_waste(std::int64_t before_ns) override;
   [[nodiscard]] std::string place(const std::string& name) const override {
     return folder_ + "/" + name;
   }
 
  private:
+  // Calls visit(name, entry) for each file, folders one or two deep.
+  template <typename Visit>
+  base::Status walk(const std::string& folder, const Visit& visit);
+
   base::FileSystem& files_;
   const std::string folder_;
 };
