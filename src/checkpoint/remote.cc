@@ -205,9 +205,9 @@ Status RemoteCheckpoints::send_files(const CheckpointFolder& from, base::FileSys
   };
   // A large one uses all connections itself.
   std::atomic<bool> stop = false;
-  Status status = base::in_parallel(
-      small.size(), store_.options().connections, stop,
-      [&](std::size_t, std::size_t index) { return send(*small[index]); });
+  Status status =
+      base::in_parallel(small.size(), store_.options().connections, stop,
+                        [&](std::size_t, std::size_t index) { return send(*small[index]); });
   for (const ManifestFile* entry : large) {
     if (status.ok()) status = send(*entry);
   }
