@@ -30,6 +30,8 @@ TARGETS = {
     "window_query_us_300k": 100.0,
     "agent_idle_cpu_pct": 0.5,
     "classify_mb_per_s": 200.0,
+    "archive_pack_mb_per_s": 250.0,
+    "archive_unpack_mb_per_s": 600.0,
 }
 
 PROGRAMS: list[list[str]] = [
@@ -39,6 +41,7 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/bench_recover.py")],
     [sys.executable, str(ROOT / "bench/classify_peer.py")],
     [sys.executable, str(ROOT / "bench/bench_checkpoint.py")],
+    [sys.executable, str(ROOT / "bench/bench_archive.py")],
 ]
 
 

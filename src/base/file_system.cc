@@ -112,7 +112,8 @@ class RealFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<OutputFile>> create(const std::string& path,
                                              const CreateOptions& options) override {
-    UniqueFd cached(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    const mode_t mode = options.executable ? 0755 : 0644;
+    UniqueFd cached(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (!cached.valid()) return errno_status(path, "create", errno);
     if (options.bytes > 0) {
       const int error = ::posix_fallocate(cached.get(), 0, static_cast<off_t>(options.bytes));
@@ -213,6 +214,10 @@ class RealFileSystem final : public FileSystem {
     entry.is_link = S_ISLNK(info.st_mode);
     if (entry.is_link && ::fstatat(folder, name.c_str(), &info, 0) != 0) return entry;
     entry.is_folder = S_ISDIR(info.st_mode);
+    entry.is_special = !S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode);
+    entry.is_executable = S_ISREG(info.st_mode) && (info.st_mode & S_IXUSR) != 0;
+    entry.modified_ns =
+        static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
     if (S_ISREG(info.st_mode)) entry.bytes = static_cast<std::uint64_t>(info.st_size);
     return entry;
   }

@@ -43,9 +43,12 @@ class InputFile {
 
 struct FolderEntry {
   std::string name;
-  bool is_folder = false;   // of a link: what it leads to
-  bool is_link = false;     // a symbolic one
-  std::uint64_t bytes = 0;  // of a file
+  bool is_folder = false;        // of a link: what it leads to
+  bool is_link = false;          // a symbolic one
+  std::uint64_t bytes = 0;       // of a file
+  bool is_executable = false;    // by its owner
+  std::int64_t modified_ns = 0;  // real time; 0: not known
+  bool is_special = false;       // neither a file nor a folder: a pipe, a socket
 };
 
 struct CreateOptions {
@@ -53,6 +56,7 @@ struct CreateOptions {
   // Past the page cache, where the file system can. Data that is aligned to direct_alignment, in
   // memory and in the file, goes this way; the rest goes through the cache.
   bool direct = false;
+  bool executable = false;  // by whoever may read it
 };
 inline constexpr std::size_t direct_alignment = 4096;
 

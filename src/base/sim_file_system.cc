@@ -175,17 +175,21 @@ Status SimFileSystem::make_folder(const std::string& path) {
   return {};
 }
 
-// Within one folder, as all of ours are.
+// From one folder into another it is two changes: a crash may keep either, both or none.
 Status SimFileSystem::rename(const std::string& from, const std::string& to) {
   if (Status status = begin_call(to, Deed::grows); !status.ok()) return status;
   const auto node = find(from);
   const auto old_place = place_of(from), new_place = place_of(to);
   if (!node || !old_place || !new_place) return errno_status(to, "rename", ENOENT);
-  HW_CHECK(old_place->folder == new_place->folder);
   if (const auto there = find(to); there && nodes_[*there].is_folder) {
     if (!nodes_[*there].names.empty()) return errno_status(to, "rename", ENOTEMPTY);
   }
-  change(old_place->folder, {{old_place->name, std::nullopt}, {new_place->name, *node}});
+  if (old_place->folder == new_place->folder) {
+    change(old_place->folder, {{old_place->name, std::nullopt}, {new_place->name, *node}});
+  } else {
+    change(new_place->folder, {{new_place->name, *node}});
+    change(old_place->folder, {{old_place->name, std::nullopt}});
+  }
   return {};
 }
 

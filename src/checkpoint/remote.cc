@@ -58,7 +58,7 @@ Result<std::vector<CheckpointName>> RemoteCheckpoints::list() const {
   if (!all.ok()) return all.status();
   std::vector<char> committed(all->size(), 0);
   std::atomic<bool> stop = false;
-  Status status = object_store::in_parallel(
+  Status status = base::in_parallel(
       all->size(), store_.options().connections, stop, [&](std::size_t, std::size_t index) {
         auto info = store_.head(manifest_key((*all)[index]));
         committed[index] = info.ok() ? 1 : 0;
@@ -205,9 +205,9 @@ Status RemoteCheckpoints::send_files(const CheckpointFolder& from, base::FileSys
   };
   // A large one uses all connections itself.
   std::atomic<bool> stop = false;
-  Status status = object_store::in_parallel(
-      small.size(), store_.options().connections, stop,
-      [&](std::size_t, std::size_t index) { return send(*small[index]); });
+  Status status =
+      base::in_parallel(small.size(), store_.options().connections, stop,
+                        [&](std::size_t, std::size_t index) { return send(*small[index]); });
   for (const ManifestFile* entry : large) {
     if (status.ok()) status = send(*entry);
   }

@@ -1,29 +1,18 @@
 #include "cli/doctor_python.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "agent/environment.h"
 #include "agent/python_layout.h"
-#include "base/file.h"
-#include "base/start_process.h"
+#include "cli/ask_python.h"
 
 namespace headway::cli {
 namespace {
-
-constexpr std::size_t kAnswerBytesMax = 64 * 1024;
 
 // argv[1] is the folder that `headway run` would put on PYTHONPATH, or empty.
 constexpr const char* kQuestion = R"(
@@ -44,44 +33,6 @@ try:
 except Exception as error:
     print("hook_error=" + f"{type(error).__name__}: {error}".splitlines()[0])
 )";
-
-// Everything the child writes until it closes the pipe; false when it took too long.
-bool read_all(int fd, std::string& out) {
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(python_answer_ms_max);
-  char buffer[4096];
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd wait{fd, POLLIN, 0};
-    if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) == 0) return false;
-    const ssize_t count = ::read(fd, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return true;
-    if (out.size() + static_cast<std::size_t>(count) > kAnswerBytesMax) return false;
-    out.append(buffer, static_cast<std::size_t>(count));
-  }
-}
-
-// Runs `command -c QUESTION FOLDER` with its output in `answer`; an empty string when all is well.
-std::string ask(const std::string& command, const std::string& folder, std::string& answer) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return std::strerror(errno);
-  const base::UniqueFd ours(ends[0]);
-  base::UniqueFd theirs(ends[1]);
-  auto pid = base::start_process(
-      {.argv = {command, "-c", kQuestion, folder}, .descriptors = {{ends[1], STDOUT_FILENO}}});
-  theirs.reset();
-  if (!pid.ok()) return pid.status().message();
-  const bool answered = read_all(ours.get(), answer);
-  if (!answered) ::kill(*pid, SIGKILL);
-  int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!answered) return fmt::format("no answer within {} s", python_answer_ms_max / 1000);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return "does not start";
-  return "";
-}
 
 }  // namespace
 
@@ -113,7 +64,7 @@ PythonFacts probe_python() {
     return facts;
   }
   std::string answer;
-  facts.error = ask(interpreter.path, hook.empty() ? "" : hook.back(), answer);
+  facts.error = ask_python(interpreter.path, kQuestion, hook.empty() ? "" : hook.back(), answer);
   if (facts.error.empty()) read_python_answer(answer, facts);
   if (hook.empty()) facts.hook_error = "Headway's Python package is not beside the binary";
   return facts;

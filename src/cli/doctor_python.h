@@ -1,5 +1,5 @@
 // Asks the Python that `headway run` would start what it is, which torch it has, and whether the
-// recorder's binding loads in it. One thread; waits at most python_answer_ms_max for the answer.
+// recorder's binding loads in it. One thread; waits for the answer as ask_python.h does.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,6 @@
 #include "cli/doctor_checks.h"
 
 namespace headway::cli {
-
-inline constexpr int python_answer_ms_max = 30'000;
 
 PythonFacts probe_python();
 

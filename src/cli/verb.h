@@ -27,6 +27,7 @@ void add_export(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_why(CLI::App& app, int& exit_code);
 void add_ckpt(CLI::App& app, int& exit_code);
+void add_cache(CLI::App& app, int& exit_code);
 void add_interval(CLI::App& app, int& exit_code);
 void add_trace(CLI::App& app, int& exit_code);
 

@@ -72,7 +72,8 @@ Result<ListPage> parse_list(std::string_view body) {
     const auto key = keys.read(xml->child_text(id, "Key"));
     const auto bytes = number<std::uint64_t>(xml->child_text(id, "Size"));
     if (!key || !bytes) return bad("an object's key or size");
-    page.objects.push_back({*key, *bytes, plain_etag(xml->child_text(id, "ETag"))});
+    page.objects.push_back({*key, *bytes, plain_etag(xml->child_text(id, "ETag")),
+                            xml->child_text(id, "LastModified")});
   }
   for (const Xml::Id id : xml->children(xml->root(), "CommonPrefixes")) {
     const auto prefix = keys.read(xml->child_text(id, "Prefix"));

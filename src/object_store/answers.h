@@ -17,7 +17,8 @@ inline constexpr std::size_t key_bytes_max = 1024;
 struct ObjectEntry {
   std::string key;
   std::uint64_t bytes = 0;
-  std::string etag;  // without quotes
+  std::string etag;           // without quotes
+  std::string modified = {};  // as the server wrote it: "2026-01-01T00:00:00.000Z"; may be empty
 };
 struct ListPage {
   std::vector<ObjectEntry> objects;

@@ -50,7 +50,7 @@ Status Store::get(const std::string& key, const std::string& etag, std::uint64_t
   const std::uint64_t step = options_.range_bytes;
   const std::size_t count = (into.size() + step - 1) / step;
   std::atomic<bool> stop = false;
-  return in_parallel(count, options_.connections, stop, [&](std::size_t, std::size_t index) {
+  return base::in_parallel(count, options_.connections, stop, [&](std::size_t, std::size_t index) {
     const std::uint64_t begin = index * step;
     const auto piece = into.subspan(begin, std::min<std::uint64_t>(step, into.size() - begin));
     return get_range(key, etag, offset + begin, piece, stop);

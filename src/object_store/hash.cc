@@ -29,12 +29,6 @@ void Secret::wipe() {
   value_.clear();
 }
 
-Sha256 sha256(std::span<const std::byte> data) {
-  Sha256 out{};
-  digest(EVP_sha256(), data, out.data());
-  return out;
-}
-
 Md5 md5(std::span<const std::byte> data) {
   Md5 out{};
   digest(EVP_md5(), data, out.data());
@@ -48,14 +42,6 @@ Sha256 hmac_sha256(std::span<const std::uint8_t> key, std::string_view text) {
                 reinterpret_cast<const unsigned char*>(text.data()), text.size(), out.data(),
                 &bytes) != nullptr);
   return out;
-}
-
-std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
-  for (const std::uint8_t byte : bytes) text += {digits[byte >> 4], digits[byte & 15]};
-  return text;
 }
 
 std::string base64(std::span<const std::uint8_t> bytes) {

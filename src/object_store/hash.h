@@ -1,4 +1,5 @@
-// Digests and their text forms, by OpenSSL. Pure; any thread.
+// Digests and text forms that the protocol wants besides SHA-256 (base/hash.h), by OpenSSL. Pure;
+// any thread.
 #pragma once
 
 #include <array>
@@ -9,17 +10,19 @@
 #include <string>
 #include <string_view>
 
+#include "base/hash.h"
+
 namespace headway::object_store {
 
-using Sha256 = std::array<std::uint8_t, 32>;
+using base::hex;
+using base::Sha256;
+using base::sha256;
 using Md5 = std::array<std::uint8_t, 16>;
 
-[[nodiscard]] Sha256 sha256(std::span<const std::byte> data);
 [[nodiscard]] Sha256 hmac_sha256(std::span<const std::uint8_t> key, std::string_view text);
 // Not against an attacker: what servers of this protocol give as the tag of a part.
 [[nodiscard]] Md5 md5(std::span<const std::byte> data);
 
-[[nodiscard]] std::string hex(std::span<const std::uint8_t> bytes);  // lower case
 [[nodiscard]] std::string base64(std::span<const std::uint8_t> bytes);
 // None: not hexadecimal digits of exactly one MD5.
 [[nodiscard]] std::optional<Md5> md5_of_hex(std::string_view text);

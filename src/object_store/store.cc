@@ -35,7 +35,7 @@ Store::Store(Transport& transport, Settings settings, std::string bucket, StoreO
              Runtime runtime)
     : client_(transport, std::move(settings), std::move(bucket), options.retry, std::move(runtime)),
       options_(options) {
-  HW_CHECK(options_.connections >= 1 && options_.connections <= connections_max);
+  HW_CHECK(options_.connections >= 1 && options_.connections <= base::workers_max);
   HW_CHECK(options_.range_bytes > 0);
 }
 

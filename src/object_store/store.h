@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "base/parallel.h"
 #include "base/status.h"
 #include "object_store/answers.h"
 #include "object_store/client.h"
-#include "object_store/parallel.h"
 #include "object_store/parts.h"
 #include "object_store/source.h"
 

@@ -143,7 +143,7 @@ Result<bool> Store::is_there(const std::string& key, Source& source, const PartP
   std::vector<Md5> tags(plan.parts());
   std::vector<std::vector<std::byte>> buffers(options_.connections);
   std::atomic<bool> stop = false;
-  Status status = in_parallel(
+  Status status = base::in_parallel(
       plan.parts(), options_.connections, stop, [&](std::size_t worker, std::size_t index) {
         auto data = source.read(plan.begin(index), plan.size(index), buffers[worker]);
         if (!data.ok()) return data.status();
@@ -255,25 +255,24 @@ class MultipartUpload {
     std::vector<std::vector<std::byte>> buffers(store_.options_.connections);
     std::atomic<std::uint64_t> parts_sent = 0, bytes_sent = 0;
     std::atomic<bool> stop = false;
-    Status status = in_parallel(plan_.parts(), store_.options_.connections, stop,
-                                [&](std::size_t worker, std::size_t index) {
-                                  auto data = source_.read(plan_.begin(index), plan_.size(index),
-                                                           buffers[worker]);
-                                  if (!data.ok()) {
-                                    source_failed_ = true;
-                                    return data.status();
-                                  }
-                                  sent_[index].crc32c = crc_of(*data);
-                                  if (!keep(index, *data)) {
-                                    if (Status each = send_part(index, *data, stop); !each.ok())
-                                      return each;
-                                    ++parts_sent;
-                                    bytes_sent += data->size();
-                                  }
-                                  done_here_ += data->size();
-                                  if (done_bytes_ != nullptr) *done_bytes_ += data->size();
-                                  return Status();
-                                });
+    Status status = base::in_parallel(
+        plan_.parts(), store_.options_.connections, stop,
+        [&](std::size_t worker, std::size_t index) {
+          auto data = source_.read(plan_.begin(index), plan_.size(index), buffers[worker]);
+          if (!data.ok()) {
+            source_failed_ = true;
+            return data.status();
+          }
+          sent_[index].crc32c = crc_of(*data);
+          if (!keep(index, *data)) {
+            if (Status each = send_part(index, *data, stop); !each.ok()) return each;
+            ++parts_sent;
+            bytes_sent += data->size();
+          }
+          done_here_ += data->size();
+          if (done_bytes_ != nullptr) *done_bytes_ += data->size();
+          return Status();
+        });
     report_.parts_sent = parts_sent;
     report_.bytes_sent = bytes_sent;
     return status;

@@ -1,4 +1,4 @@
-#include "object_store/parallel.h"
+#include "base/parallel.h"
 
 #include <algorithm>
 #include <mutex>
@@ -8,19 +8,19 @@
 
 #include "base/check.h"
 
-namespace headway::object_store {
+namespace headway::base {
 
-base::Status in_parallel(std::size_t count, std::size_t workers, std::atomic<bool>& stop,
-                         const Work& work) {
-  HW_CHECK(workers >= 1 && workers <= connections_max);
+Status in_parallel(std::size_t count, std::size_t workers, std::atomic<bool>& stop,
+                   const Work& work) {
+  HW_CHECK(workers >= 1 && workers <= workers_max);
   std::atomic<std::size_t> next = 0;
   std::mutex mutex;
-  base::Status first;
+  Status first;
   const auto run = [&](std::size_t worker) {
     while (!stop.load()) {
       const std::size_t index = next.fetch_add(1);
       if (index >= count) return;
-      base::Status status = work(worker, index);
+      Status status = work(worker, index);
       if (status.ok()) continue;
       const std::lock_guard lock(mutex);
       if (first.ok()) first = std::move(status);
@@ -40,4 +40,4 @@ base::Status in_parallel(std::size_t count, std::size_t workers, std::atomic<boo
   return first;
 }
 
-}  // namespace headway::object_store
+}  // namespace headway::base

@@ -1,0 +1,42 @@
+// Thinning out a shelf: what is too old goes, small archives of one binding become one, and if it
+// is still too large the oldest go.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cache/keys.h"
+#include "cache/share.h"
+#include "cache/shelf.h"
+
+namespace headway::cache {
+
+struct CollectOptions {
+  std::optional<std::uint64_t> bytes_max{};
+  std::optional<std::int64_t> age_max_ns{};
+  std::int64_t now_ns = 0;
+  std::size_t merge_min = 2;  // so many of one binding become one; 0: none do
+  std::size_t merge_max = 256;
+  bool dry_run = false;
+  Trust trust{};
+  const SigningKey* key = nullptr;  // none: nothing is merged, unless `trust` says unsigned, too
+  std::size_t threads = 2;
+};
+
+struct Collected {
+  std::size_t archives_before = 0, archives_after = 0;
+  std::uint64_t bytes_before = 0, bytes_after = 0;
+  std::vector<std::string> removed;  // names; of a dry run: would be
+  std::size_t merged = 0;            // of the removed: are in another one now
+  std::vector<std::string> notes;    // what could not be merged, and why
+};
+
+// `scratch`: an empty folder. In a dry run the sizes of what would be merged are not known: each
+// group counts as its largest archive.
+base::Result<Collected> collect(Shelf& shelf, const CollectOptions& options,
+                                const std::string& scratch);
+
+}  // namespace headway::cache

@@ -1,0 +1,39 @@
+// torch's MegaCache blob (torch.compiler.save_cache_artifacts) as it lies in bytes: no Python, no
+// pickle is opened.
+//
+//   u32 CRC-32 of the rest | u64 version 1 | chunk …
+//   chunk: str type | u64 count | (str key | bytes content) …
+//
+// with big-endian numbers, bytes as u64 length and data, str as bytes of base64 of UTF-8. torch's
+// own loader keeps only the last chunk of a type; here chunks of one type are united, and what is
+// written has one of each. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace headway::cache {
+
+inline constexpr std::uint64_t blob_bytes_max = 16ULL << 30;
+inline constexpr std::size_t blob_artifacts_max = 1'000'000;
+inline constexpr std::size_t blob_types_max = 1000;
+inline constexpr std::size_t blob_text_bytes_max = 4096;
+
+struct MegaArtifact {
+  std::string key;
+  std::string_view content;  // in the blob that was parsed, or whatever its maker keeps
+};
+struct MegaChunk {
+  std::string type;
+  std::vector<MegaArtifact> artifacts;
+};
+
+// Types in the order of their first chunk. Contents point into `blob`.
+base::Result<std::vector<MegaChunk>> parse_blob(std::string_view blob, const std::string& path);
+[[nodiscard]] std::string to_blob(const std::vector<MegaChunk>& chunks);
+
+}  // namespace headway::cache

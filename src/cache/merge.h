@@ -1,0 +1,40 @@
+// Several archives into one that holds every entry of all of them. Blocks that are needed whole are
+// copied as they are; of others what is new is packed again, like beside like.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/file_system.h"
+#include "base/status.h"
+#include "cache/archive.h"
+#include "cache/keys.h"
+#include "cache/unite.h"
+
+namespace headway::cache {
+
+struct MergeOptions {
+  const SigningKey* key = nullptr;
+  std::int64_t created_ns = 0;  // of the new archive
+  Progress progress{};          // in stored bytes of the archives
+};
+
+struct Merged {
+  std::size_t entries = 0;
+  std::size_t contents = 0;
+  std::size_t same = 0;                     // entries that several had
+  std::size_t replaced = 0;                 // had another content: the newest was taken
+  std::vector<std::string> replaced_paths;  // some of them
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t copied_bytes = 0;  // of blocks that were not packed again
+  std::string content;             // hex(content_identity)
+};
+
+// Of the same binding; the caller knows whom to trust. `path` may be one of them.
+base::Result<Merged> merge_archives(base::FileSystem& files,
+                                    std::span<const Archive* const> archives,
+                                    const std::string& path, const MergeOptions& options);
+
+}  // namespace headway::cache

@@ -1,0 +1,74 @@
+// The verbs of `headway cache`, one file each, and what they share.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cache/archive.h"
+#include "cache/binding.h"
+#include "cache/keys.h"
+#include "cli/page.h"
+#include "cli/style.h"
+
+namespace headway::cli {
+
+using Json = nlohmann::ordered_json;
+
+void add_cache_pack(CLI::App& cache, int& exit_code);
+void add_cache_unpack(CLI::App& cache, int& exit_code);
+void add_cache_ls(CLI::App& cache, int& exit_code);
+void add_cache_merge(CLI::App& cache, int& exit_code);
+void add_cache_diff(CLI::App& cache, int& exit_code);
+void add_cache_verify(CLI::App& cache, int& exit_code);
+void add_cache_keygen(CLI::App& cache, int& exit_code);
+void add_cache_push(CLI::App& cache, int& exit_code);
+void add_cache_pull(CLI::App& cache, int& exit_code);
+void add_cache_gc(CLI::App& cache, int& exit_code);
+void add_cache_import_mega(CLI::App& cache, int& exit_code);
+void add_cache_export_mega(CLI::App& cache, int& exit_code);
+
+// What an archive is bound to, as the caller says and this machine is.
+struct BindingOptions {
+  std::string python;                                     // to ask
+  std::string torch, torch_git, python_tag, environment;  // given: nobody is asked for it
+  std::string family, gpu;
+};
+void add_binding_options(CLI::App& verb, BindingOptions& options);
+// The processor, and the torch that --python has. Made now.
+base::Result<cache::Binding> make_binding(const BindingOptions& options);
+// For who only reads: torch is compared where it was named, the processor always.
+base::Result<cache::Binding> binding_here(const BindingOptions& options);
+
+// Whose archives count.
+struct TrustOptions {
+  std::vector<std::string> trusted;  // files or folders
+  bool unsigned_too = false;
+};
+void add_trust_options(CLI::App& verb, TrustOptions& options);
+base::Result<cache::Trust> make_trust(const TrustOptions& options);
+
+// --key, else $HEADWAY_CACHE_KEY, else the default place; none: there is no key.
+void add_key_option(CLI::App& verb, std::string& path);
+base::Result<std::optional<cache::SigningKey>> find_key(const std::string& path);
+[[nodiscard]] std::string default_key_path();
+
+// $TORCHINDUCTOR_CACHE_DIR, else where torch puts it.
+[[nodiscard]] std::string default_cache_directory();
+[[nodiscard]] std::size_t cache_threads();
+
+// Opened, and all of the front checked.
+base::Result<std::vector<std::unique_ptr<cache::Archive>>> open_archives(
+    const std::vector<std::string>& paths);
+[[nodiscard]] std::vector<const cache::Archive*> pointers(
+    const std::vector<std::unique_ptr<cache::Archive>>& archives);
+
+// "signed by 0123…" or "not signed".
+[[nodiscard]] std::string signer_text(const cache::Front& front);
+[[nodiscard]] Json to_json(const cache::Binding& binding);
+
+}  // namespace headway::cli

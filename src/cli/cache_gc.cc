@@ -1,0 +1,143 @@
+// headway cache gc: thin out where jobs share archives.
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "cache/collect.h"
+#include "cli/cache.h"
+#include "cli/cache_shelf.h"
+#include "cli/ckpt.h"
+#include "cli/human.h"
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+using base::Result;
+using base::Status;
+
+struct Options {
+  std::string place;
+  std::string max_size, max_age;
+  std::string key;
+  TrustOptions trust;
+  bool no_merge = false;
+  bool dry_run = false;
+  bool json = false;
+};
+
+// "500M", "1.5G", "2TiB", "1000": powers of 1024.
+Result<std::uint64_t> parse_size(const std::string& text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit.ends_with("iB")) {
+    unit.remove_suffix(2);
+  } else if (unit.ends_with('B')) {
+    unit.remove_suffix(1);
+  }
+  constexpr std::string_view units = "KMGT";
+  const std::size_t power = unit.empty() ? 0 : units.find(unit[0]) + 1;
+  const bool known = unit.empty() || (unit.size() == 1 && power >= 1 && power <= units.size());
+  if (error == std::errc() && known && number >= 0 && number < 1e15) {
+    return static_cast<std::uint64_t>(number * static_cast<double>(1ULL << (10 * power)));
+  }
+  return Status::invalid(fmt::format("--max-size {}: write it like 500M, 20G or 1T", text));
+}
+
+Result<cache::CollectOptions> collect_options(const Options& options) {
+  cache::CollectOptions collect;
+  collect.now_ns = base::real_ns();
+  collect.dry_run = options.dry_run;
+  collect.threads = cache_threads();
+  if (options.no_merge) collect.merge_min = 0;
+  if (!options.max_size.empty()) {
+    auto bytes = parse_size(options.max_size);
+    if (!bytes.ok()) return bytes.status();
+    collect.bytes_max = *bytes;
+  }
+  if (!options.max_age.empty()) {
+    const auto age_ns = base::parse_duration(options.max_age);
+    if (!age_ns) {
+      return Status::invalid(
+          fmt::format("--max-age {}: write it like 12h or 30d", options.max_age));
+    }
+    collect.age_max_ns = *age_ns;
+  }
+  auto trust = make_trust(options.trust);
+  if (!trust.ok()) return trust.status();
+  collect.trust = std::move(*trust);
+  return collect;
+}
+
+int execute(const Options& options) {
+  auto collect = collect_options(options);
+  if (!collect.ok()) return fail_cleanly(collect.status());
+  auto key = find_key(options.key);
+  if (!key.ok()) return fail_cleanly(key.status());
+  if (*key) collect->key = &**key;
+  auto shelf = open_shelf(options.place);
+  if (!shelf.ok()) return fail_cleanly(shelf.status());
+  auto scratch = ScratchFolder::make();
+  if (!scratch.ok()) return fail_cleanly(scratch.status());
+  auto done = cache::collect(*shelf->shelf, *collect, (*scratch)->path());
+  if (!done.ok()) return fail_cleanly(done.status());
+  const Style style = out_style();
+  for (const std::string& note : done->notes) {
+    fmt::print(stderr, "headway: {}\n", clean(note, style));
+  }
+  if (options.json) {
+    return print_json({{"place", options.place},
+                       {"dry_run", options.dry_run},
+                       {"archives_before", done->archives_before},
+                       {"archives_after", done->archives_after},
+                       {"bytes_before", done->bytes_before},
+                       {"bytes_after", done->bytes_after},
+                       {"merged", done->merged},
+                       {"removed", done->removed},
+                       {"notes", done->notes}});
+  }
+  Page page(style);
+  page.add_whole(Line()
+                     .add(clean(options.place, style), Ink::strong)
+                     .add(fmt::format(
+                         " {} {} archives of {}{} {} of {}{}", page.dot(),
+                         human_count(done->archives_before), human_bytes(done->bytes_before),
+                         options.dry_run ? " would be" : ", now", human_count(done->archives_after),
+                         options.dry_run ? "about " : "", human_bytes(done->bytes_after))));
+  if (done->merged > 0) {
+    page.add(fmt::format("  {} of them {} in another one", human_count(done->merged),
+                         options.dry_run ? "would be" : "are"));
+  }
+  return print_out(page.text());
+}
+
+}  // namespace
+
+void add_cache_gc(CLI::App& cache, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = cache.add_subcommand(
+      "gc", "Thin out where jobs share archives: old ones go, small ones become one");
+  verb->add_option("place", options->place, "Folder that jobs share, or s3://bucket/prefix")
+      ->required()
+      ->type_name("PLACE");
+  verb->add_option("--max-size", options->max_size, "The oldest go until it is no more: 20G")
+      ->type_name("SIZE");
+  verb->add_option("--max-age", options->max_age, "What was put there longer ago goes: 30d")
+      ->type_name("TIME");
+  verb->add_flag("--no-merge", options->no_merge, "Leave archives of one binding apart");
+  verb->add_flag("--dry-run", options->dry_run, "Only tell");
+  add_key_option(*verb, options->key);
+  add_trust_options(*verb, options->trust);
+  verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->footer(
+      "Only what is trusted is merged, and there has to be a key to sign the result with.\n"
+      "Example:\n"
+      "  headway cache gc /shared/caches --max-age 30d --max-size 50G --dry-run");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,141 @@
+// headway cache ls: what an archive holds and what it is bound to.
+#include <fmt/format.h>
+
+#include "cache/diff.h"
+#include "cli/cache.h"
+#include "cli/ckpt.h"
+#include "cli/human.h"
+#include "cli/verb.h"
+
+namespace headway::cli {
+namespace {
+
+using cache::Archive;
+using cache::Entry;
+
+struct Options {
+  std::vector<std::string> archives;
+  bool entries = false;
+  bool json = false;
+};
+
+void add_fact(Page& page, std::string_view name, const std::string& value) {
+  constexpr int column = 14;
+  if (value.empty()) return;
+  page.add_broken(Line().add("  ").add(name, Ink::dim).to(column).add(clean(value, page.style())),
+                  column);
+}
+
+void add_kinds(Page& page, const cache::Index& index) {
+  constexpr int entries_end = 26, bytes_end = 40;
+  page.add(Line()
+               .add("  kind", Ink::dim)
+               .right("entries", entries_end, Ink::dim)
+               .right("size", bytes_end, Ink::dim));
+  const cache::KindSums sums = cache::sums_of(index);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].entries == 0) continue;
+    page.add(Line()
+                 .add("  ")
+                 .add(cache::name_of(cache::all_kinds[i]))
+                 .right(human_count(sums[i].entries), entries_end)
+                 .right(human_bytes(sums[i].bytes), bytes_end));
+  }
+}
+
+std::string to_text(const Archive& archive, bool entries) {
+  const Style style = out_style();
+  Page page(style);
+  const cache::Index& index = archive.index();
+  const cache::Binding& binding = archive.binding();
+  page.add_whole(Line()
+                     .add(clean(archive.path(), style), Ink::strong)
+                     .add(fmt::format(" {} {} entries {} {} in {} {} ", page.dot(),
+                                      human_count(index.entries.size()), page.dot(),
+                                      human_bytes(index.entry_bytes()),
+                                      human_bytes(archive.file_bytes()), page.dot()))
+                     .add(signer_text(archive.front()),
+                          archive.front().signer ? Ink::effective : Ink::wasted));
+  add_fact(page, "packed", human_instant(binding.created_ns, style));
+  add_fact(page, "family", binding.family);
+  add_fact(page, "torch", binding.torch + " " + binding.torch_git.substr(0, 12));
+  add_fact(page, "python", binding.python);
+  add_fact(page, "environment", binding.environment);
+  add_fact(page, "processor",
+           fmt::format("{}: {}", binding.arch, fmt::join(binding.cpu_flags, " ")));
+  add_fact(page, "gpu", binding.gpu);
+  add_kinds(page, index);
+  if (!entries) return page.text();
+  for (const Entry& entry : index.entries) {
+    page.add_whole(Line()
+                       .add("  ")
+                       .right(human_bytes(index.contents[entry.content].bytes), 12)
+                       .add("  ")
+                       .add(clean(entry.path, style)));
+  }
+  return page.text();
+}
+
+Json describe(const Archive& archive, bool entries) {
+  const cache::Index& index = archive.index();
+  Json kinds = Json::object();
+  const cache::KindSums sums = cache::sums_of(index);
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].entries == 0) continue;
+    kinds[std::string(cache::name_of(cache::all_kinds[i]))] = {{"entries", sums[i].entries},
+                                                               {"bytes", sums[i].bytes}};
+  }
+  Json json = {
+      {"path", archive.path()},
+      {"file_bytes", archive.file_bytes()},
+      {"raw_bytes", index.entry_bytes()},
+      {"contents", index.contents.size()},
+      {"blocks", index.blocks.size()},
+      {"content", base::hex(cache::content_identity(index))},
+      {"signer", archive.front().signer ? Json(base::hex(*archive.front().signer)) : Json()},
+      {"binding", to_json(archive.binding())},
+      {"binding_id", base::hex(cache::identity_of(archive.binding()))},
+      {"kinds", kinds}};
+  if (!entries) return json;
+  json["entries"] = Json::array();
+  for (const Entry& entry : index.entries) {
+    json["entries"].push_back({{"path", entry.path},
+                               {"kind", cache::name_of(entry.kind)},
+                               {"bytes", index.contents[entry.content].bytes},
+                               {"executable", entry.executable},
+                               {"time_ns", entry.time_ns},
+                               {"sha256", base::hex(index.contents[entry.content].sha256)}});
+  }
+  return json;
+}
+
+int execute(const Options& options) {
+  auto archives = open_archives(options.archives);
+  if (!archives.ok()) return fail_cleanly(archives.status());
+  Json list = Json::array();
+  std::string text;
+  for (const auto& archive : *archives) {
+    if (options.json) {
+      list.push_back(describe(*archive, options.entries));
+    } else {
+      text += to_text(*archive, options.entries);
+    }
+  }
+  return options.json ? print_json({{"archives", list}}) : print_out(text);
+}
+
+}  // namespace
+
+void add_cache_ls(CLI::App& cache, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = cache.add_subcommand("ls", "What archives hold, and what they are bound to");
+  verb->add_option("archive", options->archives, "Archives")->required()->type_name("X.hwc");
+  verb->add_flag("--entries", options->entries, "Each entry, too");
+  verb->add_flag("--json", options->json, "Print a JSON object for programs");
+  verb->footer(
+      "Example:\n"
+      "  headway cache ls warm.hwc --entries");
+  verb->callback([options, &exit_code] { exit_code = execute(*options); });
+}
+
+}  // namespace headway::cli

@@ -1,0 +1,56 @@
+#include "cli/cache_shelf.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/file_system.h"
+#include "cache/store_shelf.h"
+#include "object_store/credentials.h"
+#include "object_store/place.h"
+
+namespace headway::cli {
+
+using base::Result;
+using base::Status;
+
+Result<OpenShelf> open_shelf(const std::string& text) {
+  if (!object_store::is_place(text)) {
+    if (text.empty() || text.find("://") != std::string::npos) {
+      return Status::invalid("'" + text + "': neither a folder nor s3://bucket/prefix");
+    }
+    std::string folder = text;
+    while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+    return OpenShelf{
+        nullptr, std::make_unique<cache::FolderShelf>(base::real_file_system(), std::move(folder))};
+  }
+  auto place = object_store::parse_place(text);
+  if (!place.ok()) return place.status();
+  auto settings = object_store::find_settings({});
+  if (!settings.ok()) return settings.status();
+  // A job waits for it at its start.
+  object_store::StoreOptions options;
+  options.retry.tries = 3;
+  options.retry.longest_ns = 2'000'000'000;
+  options.connect_timeout_s = 5;
+  auto real = std::make_shared<object_store::RealStore>(
+      open_store(std::move(*settings), place->bucket, options));
+  auto shelf = std::make_unique<cache::StoreShelf>(*real->store, place->prefix);
+  return OpenShelf{std::move(real), std::move(shelf)};
+}
+
+Result<std::unique_ptr<ScratchFolder>> ScratchFolder::make() {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path =
+      std::string(folder != nullptr && *folder != '\0' ? folder : "/tmp") + "/headway-cache-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) return base::errno_status(path, "create", errno);
+  return std::unique_ptr<ScratchFolder>(new ScratchFolder(std::move(path)));
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace headway::cli

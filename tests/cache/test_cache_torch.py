@@ -1,0 +1,157 @@
+"""With a real torch: its directory, its blobs, its hits."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cache_command import HEADWAY, Cache, read_tree
+
+ASK = ["--python", sys.executable]
+SCRIPT = Path(__file__).parent / "scripts/compile_job.py"
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="there is no torch here"
+)
+
+
+def compile_in(directory: Path, *arguments: object, job: str = "my job:7") -> dict[str, Any]:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "HEADWAY"))}
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, arguments)],
+        env=environment
+        | {
+            "TORCHINDUCTOR_CACHE_DIR": str(directory),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+        }
+        | ({"TORCH_COMPILE_JOB_ID": job} if job else {}),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def assert_all_hits(counters: dict[str, Any]) -> None:
+    assert counters["aot_autograd"]["autograd_cache_hit"] >= 1, counters
+    assert "autograd_cache_miss" not in counters["aot_autograd"], counters
+    assert "fxgraph_cache_miss" not in counters["inductor"], counters
+
+
+@dataclass
+class Cold:
+    directory: Path
+    blob: Path
+
+
+@pytest.fixture(scope="module")
+def cold(tmp_path_factory: pytest.TempPathFactory) -> Cold:
+    folder = tmp_path_factory.mktemp("cold")
+    made = Cold(folder / "cache", folder / "blob")
+    compile_in(made.directory, "--save", made.blob, "--twice")
+    return made
+
+
+def artifacts_of(blob: Path) -> list[tuple[str, str, bytes]]:
+    """By torch's own reader, without its loss of repeated chunks: (type, key, content)."""
+    from torch.utils._appending_byte_serializer import BytesReader
+
+    reader = BytesReader(blob.read_bytes())
+    assert reader.read_uint64() == 1
+    found = []
+    while not reader.is_finished():
+        kind = reader.read_str()
+        for _ in range(reader.read_uint64()):
+            found.append((kind, reader.read_str(), reader.read_bytes()))
+    return found
+
+
+def test_a_directory_elsewhere_is_warm(cache: Cache, cold: Cold, tmp_path: Path) -> None:
+    packed = cache.json(
+        "pack", cold.directory, "-o", tmp_path / "x.hwc", "--python", sys.executable
+    )
+    import torch
+
+    assert packed["binding"]["torch"] == str(torch.__version__)
+    assert packed["binding"]["torch_git"] == torch.version.git_version
+    assert packed["binding"]["python"] == sys.implementation.cache_tag
+    assert packed["unknown"] == packed["busy"] == 0
+    to = tmp_path / "to"
+    cache.run("unpack", tmp_path / "x.hwc", "--to", to, *ASK)
+    libraries = {path for path in read_tree(to) if path.endswith(".so")}
+    assert libraries
+    counters = compile_in(to, "--save", tmp_path / "blob", "--twice")
+    assert_all_hits(counters)
+    # Nothing was compiled: every library was there.
+    assert {path for path in read_tree(to) if path.endswith(".so")} == libraries
+
+
+def test_two_saves_are_united(cache: Cache, cold: Cold, tmp_path: Path) -> None:
+    artifacts = artifacts_of(cold.blob)
+    chunks = defaultdict(set)
+    for kind, key, content in artifacts:
+        chunks[kind].add((key, content))
+    done = cache.json("import-mega", cold.blob, "-o", tmp_path / "x.hwc", *ASK)
+    assert done["left_out"] == 0
+    (archive,) = cache.json("ls", tmp_path / "x.hwc")["archives"]
+    for kind in ("inductor", "aot_autograd"):
+        assert archive["kinds"][kind]["entries"] == len(chunks[kind]), kind
+    cache.run("export-mega", tmp_path / "x.hwc", "-o", tmp_path / "blob")
+    # One chunk a type: now torch loads all of it.
+    kinds = [kind for kind, _, _ in artifacts_of(tmp_path / "blob")]
+    assert len(set(kinds)) == sum(a != b for a, b in zip(kinds, [None, *kinds], strict=False))
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    counters = compile_in(fresh, "--load", tmp_path / "blob", "--save", tmp_path / "b", "--twice")
+    assert_all_hits(counters)
+    # torch's files of the blob are the archive's.
+    cache.run("unpack", tmp_path / "x.hwc", "--to", tmp_path / "to")
+    mine, theirs = read_tree(tmp_path / "to"), read_tree(fresh)
+    assert {path for path in mine if not path.startswith("dynamo/")} <= theirs.keys()
+    assert {path for path in mine if path.startswith("dynamo/")} <= theirs.keys()
+
+
+def through_an_archive(cache: Cache, blob: Path, folder: Path) -> Path:
+    cache.run("import-mega", blob, "-o", folder / "x.hwc", *ASK)
+    cache.run("export-mega", folder / "x.hwc", "-o", folder / "again")
+    return folder / "again"
+
+
+def test_a_blob_of_one_save_comes_back_exactly(cache: Cache, cold: Cold, tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    compile_in(cold.directory, "--save", blob, job="")
+    assert {kind for kind, _, _ in artifacts_of(blob)} == {"inductor", "aot_autograd"}
+    assert through_an_archive(cache, blob, tmp_path).read_bytes() == blob.read_bytes()
+
+
+def test_of_the_states_of_a_job_the_last_is_kept(cache: Cache, cold: Cold, tmp_path: Path) -> None:
+    def last(blob: Path) -> dict[str, bytes]:
+        return {key: content for kind, key, content in artifacts_of(blob) if kind == "pgo"}
+
+    again = through_an_archive(cache, cold.blob, tmp_path)
+    assert last(again) == last(cold.blob) and "my job:7:None:" in last(again)
+    keys = [key for kind, key, _ in artifacts_of(again) if kind == "pgo"]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_blob_of_a_packed_directory(cache: Cache, cold: Cold, tmp_path: Path) -> None:
+    cache.run("pack", cold.directory, "-o", tmp_path / "x.hwc", *ASK)
+    done = cache.json("export-mega", tmp_path / "x.hwc", "-o", tmp_path / "blob")
+    assert done["artifacts"] > 0 and done["left_out"] > 0
+    assert "pgo" in {kind for kind, _, _ in artifacts_of(tmp_path / "blob")}
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    counters = compile_in(fresh, "--load", tmp_path / "blob", "--save", tmp_path / "b", "--twice")
+    assert_all_hits(counters)
+    states = [path for path in read_tree(fresh) if path.startswith("dynamo/code_state_")]
+    assert states == [path for path in read_tree(cold.directory) if path in states]
+    assert HEADWAY.exists()

@@ -1,0 +1,179 @@
+"""headway cache on directories that look like torch's."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from cache_command import BOUND, HEADWAY, Cache, read_tree, some_tree, write_tree
+
+
+def test_round_trip(cache: Cache, tmp_path: Path) -> None:
+    tree = some_tree()
+    directory = write_tree(tmp_path / "c", tree)
+    os.chmod(directory / "cd/c0_0.main.so", 0o755)
+    waste = {"locks/cabc.lock": b"", "ab/.12.34.tmp": b"half", "dynamo/x.pkl.lock": b"", "odd": b""}
+    write_tree(directory, waste)
+    packed = cache.pack(directory, tmp_path / "x.hwc")
+    assert packed["entries"] == len(tree) and packed["signed"] and packed["unknown"] == 1
+    done = cache.json("unpack", tmp_path / "x.hwc", "--to", tmp_path / "to")
+    assert done["written"] == len(tree)
+    assert read_tree(tmp_path / "to") == tree
+    assert (tmp_path / "to/cd/c0_0.main.so").stat().st_mode & 0o777 == 0o755
+    assert (tmp_path / "to/cd/c0_1.main.so").stat().st_mode & 0o777 == 0o644
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "to").rglob("*.so")}
+    again = cache.json("unpack", tmp_path / "x.hwc", "--to", tmp_path / "to")
+    assert (again["written"], again["same"]) == (0, len(tree))
+    assert before == {path: path.stat().st_mtime_ns for path in before}
+    assert not list((tmp_path / "to").glob(".headway-unpack*"))
+
+
+def test_only_what_is_trusted(cache: Cache, tmp_path: Path) -> None:
+    directory = write_tree(tmp_path / "c", some_tree())
+    cache.pack(directory, tmp_path / "x.hwc")
+    stranger = Cache(tmp_path / "stranger")
+    stranger.home.mkdir()
+    to = tmp_path / "to"
+    refused = stranger.run("unpack", tmp_path / "x.hwc", "--to", to, code=2).stderr
+    assert "nobody here trusts" in refused and not to.exists()
+    assert "not trusted" in stranger.run("verify", tmp_path / "x.hwc", code=1).stdout
+    # The public half, in a file.
+    key = Path(cache.home / ".config/headway/cache-key.pem")
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    public = cache.run("keygen", tmp_path / "other.pem").stdout
+    assert public.startswith("-----BEGIN PUBLIC KEY-----")
+    (tmp_path / "team.pem").write_text(public)
+    cache.pack(directory, tmp_path / "y.hwc", "--key", tmp_path / "other.pem")
+    arguments = ["unpack", tmp_path / "y.hwc", "--to", to, "--trusted", tmp_path / "team.pem"]
+    assert stranger.json(*arguments)["written"] == len(some_tree())
+    stranger.pack(directory, tmp_path / "u.hwc")
+    assert "not signed" in cache.run("unpack", tmp_path / "u.hwc", "--to", to, code=2).stderr
+    assert cache.json("unpack", tmp_path / "u.hwc", "--to", tmp_path / "to2", "--unsigned")
+    assert "there is a key already" in cache.run("keygen", code=2).stderr
+
+
+def test_damage_writes_nothing(cache: Cache, tmp_path: Path) -> None:
+    cache.pack(write_tree(tmp_path / "c", some_tree()), tmp_path / "x.hwc")
+    good = (tmp_path / "x.hwc").read_bytes()
+    for at in (70, len(good) // 2, len(good) - 300, len(good) - 1):
+        bad = bytearray(good)
+        bad[at] ^= 4
+        (tmp_path / "y.hwc").write_bytes(bad)
+        cache.run("unpack", tmp_path / "y.hwc", "--to", tmp_path / "to", "--unsigned", code=2)
+        assert not (tmp_path / "to").exists()
+        assert cache.json("verify", tmp_path / "y.hwc", code=1)["archives"][0]["good"] is False
+    (tmp_path / "y.hwc").write_bytes(good[:-5])
+    assert "take another copy" in cache.run("ls", tmp_path / "y.hwc", code=2).stderr
+    (tmp_path / "y.hwc").write_bytes(b"something else")
+    assert "not a cache archive" in cache.run("ls", tmp_path / "y.hwc", code=2).stderr
+
+
+def test_of_another_machine(cache: Cache, tmp_path: Path) -> None:
+    cache.pack(write_tree(tmp_path / "c", some_tree()), tmp_path / "x.hwc")
+    arguments = ["unpack", tmp_path / "x.hwc", "--to", tmp_path / "to"]
+    refused = cache.run(*arguments, "--torch", "2.12.0", code=2).stderr
+    assert "2.12.0" in refused and "2.13.0" in refused
+    assert cache.run(*arguments, *BOUND)
+
+
+def test_merge_and_diff(cache: Cache, tmp_path: Path) -> None:
+    archives = []
+    for rank in range(4):
+        archives.append(tmp_path / f"{rank}.hwc")
+        cache.pack(write_tree(tmp_path / str(rank), some_tree(rank)), archives[-1])
+    merged = cache.json("merge", *archives, "-o", tmp_path / "all.hwc")
+    expected = {path: content for rank in range(4) for path, content in some_tree(rank).items()}
+    assert merged["entries"] == len(expected)
+    assert cache.run("verify", tmp_path / "all.hwc").stdout.strip().endswith("good and trusted")
+    cache.run("unpack", tmp_path / "all.hwc", "--to", tmp_path / "to")
+    assert read_tree(tmp_path / "to") == expected
+    found = cache.json("diff", archives[0], tmp_path / "all.hwc", code=1)
+    assert not found["only_a"] and found["same"] == len(some_tree())
+    assert len(found["only_b"]) == len(expected) - len(some_tree())
+    assert cache.json("diff", archives[0], archives[0])["equal"]
+    other = tmp_path / "other.hwc"
+    cache.pack(tmp_path / "0", other, "--gpu", "sm_90")
+    assert "sm_90" in cache.run("merge", archives[0], other, "-o", other, code=2).stderr
+
+
+def test_ls(cache: Cache, tmp_path: Path) -> None:
+    cache.pack(write_tree(tmp_path / "c", some_tree()), tmp_path / "x.hwc", "--family", "ctr")
+    (archive,) = cache.json("ls", tmp_path / "x.hwc", "--entries")["archives"]
+    assert archive["binding"]["torch"] == "2.13.0" and archive["binding"]["family"] == "ctr"
+    assert archive["kinds"]["library"] == {"entries": 3, "bytes": 48000}
+    assert {entry["path"] for entry in archive["entries"]} == set(some_tree())
+    assert "library" in cache.run("ls", tmp_path / "x.hwc").stdout
+
+
+def test_pgo_for_another_job(cache: Cache, tmp_path: Path) -> None:
+    cache.pack(write_tree(tmp_path / "c", some_tree()), tmp_path / "x.hwc")
+    arguments = ["unpack", tmp_path / "x.hwc", "--to", tmp_path / "to"]
+    cache.run(*arguments, "--pgo-job", "job=new:job", "--pgo-ranks", 2)
+    names = {path.name for path in (tmp_path / "to/dynamo").iterdir()}
+    assert names == {f"code_state_{x}_.pkl" for x in ("job_0", "new_job_0", "new_job_1")}
+    assert "OLD=NEW" in cache.run(*arguments, "--pgo-ranks", 2, code=2).stderr
+
+
+def test_push_and_pull(cache: Cache, tmp_path: Path) -> None:
+    shelf = tmp_path / "shelf"
+    expected = {}
+    for job in range(3):
+        archive = tmp_path / f"{job}.hwc"
+        expected |= some_tree(job)
+        cache.pack(write_tree(tmp_path / f"c{job}", some_tree(job)), archive, "--family", "ctr")
+        assert cache.json("push", archive, "--to", shelf)["archives"][0]["pushed"]
+        assert not cache.json("push", archive, "--to", shelf)["archives"][0]["pushed"]
+    arguments = ["pull", shelf, *BOUND, "--family", "ctr"]
+    done = cache.json(*arguments, "--to", tmp_path / "to")
+    assert done["archives"] == 3 and read_tree(tmp_path / "to") == expected
+    # A bad one costs a note.
+    bad = next(shelf.rglob("*.hwc"))
+    bad.write_bytes(bad.read_bytes()[:-1])
+    done = cache.run(*arguments, "--to", tmp_path / "to2")
+    assert "passed over" in done.stderr and "2 archives" in done.stdout
+    bad.unlink()
+    # Nothing there is no failure, and another family is nothing.
+    assert cache.json("pull", shelf, *BOUND, "--to", tmp_path / "to3")["archives"] == 0
+    assert cache.json("pull", tmp_path / "no", *BOUND, "--to", tmp_path / "to3")["written"] == 0
+    dry = cache.json("gc", shelf, "--dry-run")
+    assert (dry["archives_before"], dry["archives_after"], dry["merged"]) == (2, 1, 1)
+    assert cache.json("gc", shelf)["archives_after"] == 1
+    assert cache.json(*arguments, "--to", tmp_path / "to4")["archives"] == 1
+    os.utime(next(shelf.rglob("*.hwc")), (0, 10))
+    assert cache.json("gc", shelf, "--max-age", "30d")["archives_after"] == 0
+
+
+def test_what_cannot_be_packed(cache: Cache, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    out = tmp_path / "x.hwc"
+    for directory, words in ((tmp_path / "empty", "nothing"), (tmp_path / "no", "no such")):
+        assert words in cache.run("pack", directory, "-o", out, *BOUND, code=2).stderr
+    directory = write_tree(tmp_path / "c", some_tree())
+    (directory / "ab/clink.so").symlink_to("/etc/passwd")
+    (directory / "ee").symlink_to("/etc")
+    os.mkfifo(directory / "ab/cpipe.so")
+    assert cache.pack(directory, out)["unknown"] == 3
+    assert (
+        "no such"
+        in cache.run("pack", directory, "-o", tmp_path / "no/x.hwc", *BOUND, code=2).stderr.lower()
+    )
+    assert (
+        "--family"
+        in cache.run("pack", directory, "-o", out, "--family", "a/b", *BOUND, code=2).stderr
+    )
+
+
+def verbs() -> list[str]:
+    return [
+        *("pack", "unpack", "ls", "merge", "diff", "verify", "keygen", "push", "pull", "gc"),
+        *("import-mega", "export-mega"),
+    ]
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_help_ends_in_an_example(cache: Cache, verb: str) -> None:
+    assert HEADWAY.exists()
+    last = cache.run(verb, "--help").stdout.strip().splitlines()[-1]
+    assert last.strip().startswith(f"headway cache {verb}"), last
