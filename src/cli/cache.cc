@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "cache/cpu.h"
 #include "cli/cache_python.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 
 namespace headway::cli {

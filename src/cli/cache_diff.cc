@@ -5,7 +5,7 @@
 
 #include "cache/diff.h"
 #include "cli/cache.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/human.h"
 #include "cli/verb.h"
 

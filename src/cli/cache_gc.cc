@@ -9,7 +9,7 @@
 #include "cache/collect.h"
 #include "cli/cache.h"
 #include "cli/cache_shelf.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/human.h"
 #include "cli/verb.h"
 

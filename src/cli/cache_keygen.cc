@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/file_system.h"
 #include "cli/cache.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 
 namespace headway::cli {

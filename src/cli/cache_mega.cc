@@ -6,7 +6,7 @@
 #include "base/file_system.h"
 #include "cache/mega.h"
 #include "cli/cache.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/human.h"
 #include "cli/verb.h"
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "cache/merge.h"
 #include "cli/cache.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"

@@ -5,7 +5,7 @@
 
 #include "cache/pack.h"
 #include "cli/cache.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/cache.h"
-#include "cli/ckpt.h"
+#include "cli/output.h"
 #include "cli/human.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
