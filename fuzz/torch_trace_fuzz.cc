@@ -19,8 +19,7 @@ using namespace headway;
 base::UniqueFd file_of(std::string_view bytes) {
   base::UniqueFd fd(::memfd_create("trace", MFD_CLOEXEC));
   HW_CHECK(fd.valid());
-  HW_CHECK(::pwrite(fd.get(), bytes.data(), bytes.size(), 0) ==
-           static_cast<ssize_t>(bytes.size()));
+  HW_CHECK(::pwrite(fd.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
   return fd;
 }
 
