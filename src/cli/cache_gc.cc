@@ -9,8 +9,8 @@
 #include "cache/collect.h"
 #include "cli/cache.h"
 #include "cli/cache_shelf.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 
 namespace headway::cli {

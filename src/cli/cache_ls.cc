@@ -3,8 +3,8 @@
 
 #include "cache/diff.h"
 #include "cli/cache.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 
 namespace headway::cli {

@@ -6,8 +6,8 @@
 #include "base/file_system.h"
 #include "cache/mega.h"
 #include "cli/cache.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/verb.h"
 
 namespace headway::cli {

@@ -4,8 +4,8 @@
 #include "base/clock.h"
 #include "cache/merge.h"
 #include "cli/cache.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 

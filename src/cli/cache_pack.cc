@@ -5,8 +5,8 @@
 
 #include "cache/pack.h"
 #include "cli/cache.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 

@@ -7,8 +7,8 @@
 #include "cache/share.h"
 #include "cli/cache.h"
 #include "cli/cache_shelf.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 

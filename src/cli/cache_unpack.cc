@@ -3,8 +3,8 @@
 
 #include "cache/restore.h"
 #include "cli/cache.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 

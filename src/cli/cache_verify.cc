@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "cli/cache.h"
-#include "cli/output.h"
 #include "cli/human.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/verb.h"
 

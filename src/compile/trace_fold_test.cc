@@ -122,18 +122,19 @@ TEST(TraceFold, HitsMissesAndBypasses) {
       TestLog()
           .artifact("fx_graph_cache_hit", "0/0", R"({"key": "fa", "time_saved_ns": 5000000})")
           .artifact("aotautograd_cache_hit", "0/0", R"({"key": "aa"})")
-          .artifact("fx_graph_cache_miss", "1/0", R"({"key": "fb", "components": ["[h] gm: g", 3, "odd"]})")
+          .artifact("fx_graph_cache_miss", "1/0",
+                    R"({"key": "fb", "components": ["[h] gm: g", 3, "odd"]})")
           .artifact("aotautograd_cache_bypass", "2/0",
                     R"({"cache_bypass_reason": "no <function f at 0x7f915f9b2120> here"})")
           .artifact("fx_graph_cache_miss", "3/0", "not json")
           .text());
-ASSERT_EQ(log.compiles.size(), 4u);
-EXPECT_TRUE(log.compiles[0].is_warm());
-EXPECT_EQ(log.compiles[0].asks[0].saved_us, 5000);
-EXPECT_FALSE(log.compiles[1].is_warm());
-EXPECT_EQ(log.compiles[1].asks[0].components.size(), 1u);
-EXPECT_EQ(log.compiles[2].asks[0].reason, "no <function f at 0x…> here");
-EXPECT_EQ(log.compiles[3].asks[0].outcome, CacheOutcome::miss);
+  ASSERT_EQ(log.compiles.size(), 4u);
+  EXPECT_TRUE(log.compiles[0].is_warm());
+  EXPECT_EQ(log.compiles[0].asks[0].saved_us, 5000);
+  EXPECT_FALSE(log.compiles[1].is_warm());
+  EXPECT_EQ(log.compiles[1].asks[0].components.size(), 1u);
+  EXPECT_EQ(log.compiles[2].asks[0].reason, "no <function f at 0x…> here");
+  EXPECT_EQ(log.compiles[3].asks[0].outcome, CacheOutcome::miss);
 }
 
 // Records are found by their ids: in which order they stand does not matter.
