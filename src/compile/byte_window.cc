@@ -10,7 +10,7 @@
 namespace headway::compile {
 namespace {
 
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 
 }  // namespace
 
