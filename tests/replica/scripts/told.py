@@ -32,7 +32,10 @@ for (x,) in loader:
         os.rename(folder, folder + ".aside")
         open(folder, "w").close()
     dist.barrier()
-    keeper.maybe_save(step)
+    if step == 1:
+        keeper.save(step)  # when there is memory for it; from then on there is
+    else:
+        keeper.maybe_save(step)
     keeper.wait()
     dist.barrier()
     if broken and rank == 0 and step == broken + 1:
