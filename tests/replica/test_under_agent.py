@@ -82,7 +82,8 @@ def test_the_agent_dies_and_what_was_staged_is_written(
 ) -> None:
     job = ["--nproc", 2, "--job", "j", TRAIN]
     first = Running(machine, *job, SURE=1, PAUSE=7)
-    first.wait_for("pauses after 7")
+    first.wait_for("rank 0 pauses after 7")
+    first.wait_for("rank 1 pauses after 7")
     first.process.send_signal(signal.SIGKILL)
     first.process.wait()
     output = machine.headway("run", *job, SURE=1)
