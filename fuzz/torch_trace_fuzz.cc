@@ -1,5 +1,6 @@
 // Any bytes as a TORCH_TRACE log: every byte is accounted for, what is handed out is inside the
-// file, the stages of a compilation add up to it, and reading twice says the same.
+// file, the stages of a compilation add up to it, its time is in the timeline once, and reading
+// twice says the same.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "compile/dynamic_sources.h"
+#include "compile/import_trace.h"
 #include "compile/trace_fold.h"
 #include "compile/trace_job.h"
 
@@ -25,7 +28,7 @@ base::UniqueFd file_of(std::string_view bytes) {
 
 compile::ProcessLog fold(std::string_view bytes, compile::ComponentTable& table) {
   compile::TraceReader reader("trace", file_of(bytes), {.verify = true});
-  compile::TraceFold fold("trace", table);
+  compile::TraceFold fold("trace", table, true);
   compile::TraceRecord record;
   std::uint64_t line = 0;
   while (reader.next(record)) {
@@ -54,11 +57,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       HW_CHECK(pass->stages.total_us() == pass->duration_us);
     }
     (void)compile::what_of(one);
+    HW_CHECK(one.stack < log.stacks.nodes().size());
   }
+  std::int64_t reached_ns = INT64_MIN;
+  for (const compile::CompileSpan& span : compile::spans_of(log)) {
+    HW_CHECK(span.begin_ns >= reached_ns && span.end_ns > span.begin_ns);
+    reached_ns = span.end_ns;
+  }
+  for (const compile::AutotuneCost& cost : log.autotune) HW_CHECK(cost.total_us() >= 0);
   for (const compile::MissCause& cause : compile::explain_misses(job)) {
     // The other trace is the same one: its own key is the nearest.
     HW_CHECK(cause.has_nearest && cause.changes.empty());
   }
   (void)compile::compare_ranks(job);
+  const compile::DynamicFindings found = compile::find_dynamic_sources(job.logs);
+  HW_CHECK(found.compiles == log.compiles.size() && found.saved <= found.again);
   return 0;
 }

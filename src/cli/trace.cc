@@ -4,7 +4,12 @@
 
 #include <memory>
 
+#include "cli/human.h"
+#include "cli/page.h"
 #include "cli/progress.h"
+#include "cli/report_folder.h"
+#include "cli/trace_dynamic.h"
+#include "cli/trace_html.h"
 #include "cli/trace_views.h"
 #include "cli/verb.h"
 
@@ -19,10 +24,13 @@ using compile::TraceJob;
 struct Options {
   std::vector<std::string> paths;
   std::vector<std::string> against;
+  std::string html;
   int rank = -1;
   bool json = false;
   bool verify = false;
   bool all = false;
+  bool dynamic_sources = false;
+  std::optional<int> width;
 };
 
 std::uint64_t bytes_of(const std::vector<std::string>& files) {
@@ -44,7 +52,7 @@ Status keep_rank(TraceJob& job, int rank) {
   if (!job.logs.empty()) return {};
   return Status::not_found(
       fmt::format("--rank {}: these logs are of {}", rank,
-                  known.empty() ? "a job that has no ranks" : "rank " + known));
+                  known.empty() ? "one process, which has no rank" : "rank " + known));
 }
 
 Result<TraceJob> read(const Options& options) {
@@ -61,7 +69,8 @@ Result<TraceJob> read(const Options& options) {
                        bytes_of(*files) + bytes_of(others));
   TraceJob job;
   for (const bool other : {true, false}) {
-    auto logs = compile::read_logs(other ? others : *files, {.verify = options.verify},
+    auto logs = compile::read_logs(other ? others : *files,
+                                   {.verify = options.verify, .sources = options.dynamic_sources},
                                    job.components, progress.callback());
     if (!logs.ok()) return logs.status();
     std::vector<ProcessLog>& into = other ? job.other : job.logs;
@@ -71,19 +80,52 @@ Result<TraceJob> read(const Options& options) {
   return job;
 }
 
+Status write_html(const TraceView& view, const Options& options) {
+  ProgressBar progress("write the report", payload_bytes_of(view));
+  auto report = write_trace_html(view, options.html, progress.callback());
+  progress.clear();
+  if (!report.ok()) return report.status();
+  if (!options.json) {
+    (void)print_out(fmt::format("\nwrote {}: {} texts, {}; open it in a browser\n",
+                                clean(report->index, out_style()), human_count(report->payloads),
+                                human_bytes(report->payload_bytes)));
+  }
+  return {};
+}
+
 int execute(const Options& options) {
+  if (!options.html.empty()) {
+    const Status status = ReportFolder::check(options.html);
+    if (!status.ok()) return fail_cleanly(status);
+  }
   auto job = read(options);
   if (!job.ok()) return fail_cleanly(job.status());
   TraceView view;
   view.job = &*job;
   view.misses = compile::explain_misses(*job);
   view.divergences = compile::compare_ranks(*job);
+  std::vector<const std::vector<compile::AutotuneCost>*> costs;
+  for (const ProcessLog& log : job->logs) costs.push_back(&log.autotune);
+  view.autotune = compile::merge_costs(costs);
   view.title = options.paths.size() == 1 ? options.paths.front()
                                          : fmt::format("{} paths", options.paths.size());
   view.all = options.all;
-  const int printed =
-      options.json ? print_json(trace_json(view)) : print_out(trace_text(view, out_style()));
+  Json json = options.json ? trace_json(view) : Json();
+  std::string text;
+  const Style style =
+      choose_style(probe_output(STDOUT_FILENO), ColorWhen::automatic, options.width);
+  if (options.dynamic_sources) {
+    const compile::DynamicFindings found = compile::find_dynamic_sources(job->logs);
+    if (options.json) json["dynamic_sources"] = dynamic_json(found);
+    if (!options.json) text = dynamic_text(found, view.title, options.all, style);
+  } else if (!options.json) {
+    text = trace_text(view, style);
+  }
+  const int printed = options.json ? print_json(json) : print_out(text);
   if (printed != kExitOk) return printed;
+  if (!options.html.empty()) {
+    if (const Status status = write_html(view, options); !status.ok()) return fail_cleanly(status);
+  }
   std::uint64_t wrong = 0;
   for (const ProcessLog& log : job->logs) wrong += log.counts.wrong_payloads;
   return wrong > 0 ? kExitCheckFailed : kExitOk;
@@ -91,9 +133,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_trace(CLI::App& app, int& exit_code) {
+void add_trace(Verb& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  Verb* verb = app.add_verb(
       "trace", "What torch.compile did, from TORCH_TRACE logs: times, recompiles, cache misses");
   verb->add_option("paths", options->paths, "Folders of logs, or logs")
       ->required()
@@ -101,17 +143,26 @@ void add_trace(CLI::App& app, int& exit_code) {
   verb->add_option("--against", options->against,
                    "Another trace: a miss is compared with what was compiled there, too")
       ->type_name("DIR|FILE");
-  verb->add_option("--rank", options->rank, "Only this rank")
-      ->check(CLI::NonNegativeNumber)
-      ->type_name("N");
+  verb->add_option("--html", options->html,
+                   "Write a report for a browser into this folder: graphs, guards, code")
+      ->type_name("DIR");
+  verb->add_option("--rank", options->rank, "Only this rank")->not_negative()->type_name("N");
   verb->add_flag("--verify", options->verify,
                  "Compare every payload with its MD5; exit code 1 where one is another");
   verb->add_flag("--all", options->all, "Every compilation and reason, however many there are");
+  verb->add_flag("--dynamic-sources", options->dynamic_sources,
+                 "Which sizes and numbers to make dynamic from the start, as a line for the "
+                 "environment, and what it saves");
+  verb->add_option("--width", options->width, "Columns (default: the terminal's, else 100)")
+      ->range(width_min, width_max)
+      ->type_name("N");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
       "Examples:\n"
       "  TORCH_TRACE=/tmp/trace headway run train.py && headway trace /tmp/trace\n"
-      "  headway trace today/ --against yesterday/    # why did the cache not help?");
+      "  headway trace /tmp/trace --html report/      # and open report/index.html\n"
+      "  headway trace today/ --against yesterday/    # why did the cache not help?\n"
+      "  headway trace /tmp/trace --dynamic-sources   # how not to compile for every size");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });
 }
 

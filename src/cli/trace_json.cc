@@ -81,12 +81,26 @@ Json miss_json(const TraceView& view, const MissCause& cause) {
   if (cause.has_nearest) {
     out["nearest"] = ref(cause.in_other ? view.job->other : view.job->logs, cause.nearest);
     out["nearest"]["in_other_trace"] = cause.in_other;
+    out["nearest"]["being_made"] = cause.being_made;
   }
   Json& changes = out["differs"] = Json::array();
   for (const ComponentChange& one : cause.changes) {
     changes.push_back({{"component", one.name}, {"was", one.was}, {"is", one.is}});
   }
   return out;
+}
+
+Json cost_json(const AutotuneCost& cost) {
+  return {{"kernel", cost.kernel},
+          {"template", cost.is_template},
+          {"first", cost.first.text()},
+          {"times", cost.runs},
+          {"candidates", cost.configs == 0 ? Json() : Json(cost.configs)},
+          {"compile_us", cost.compile_us},
+          {"benchmark_us", cost.benchmark_us},
+          {"descent_us", cost.descent_us},
+          {"best", cost.best},
+          {"cache", cost.cache}};
 }
 
 }  // namespace
@@ -112,8 +126,11 @@ Json trace_json(const TraceView& view) {
     divergences.push_back(
         {{"id", one.id.text()}, {"what", one.what}, {"how", one.how}, {"ranks", one.ranks}});
   }
+  Json costs = Json::array();
+  for (const AutotuneCost& cost : view.autotune) costs.push_back(cost_json(cost));
   return {{"logs", std::move(logs)},
           {"misses", std::move(misses)},
+          {"autotune", std::move(costs)},
           {"divergences", std::move(divergences)}};
 }
 

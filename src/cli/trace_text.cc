@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "cli/human.h"
 #include "cli/page.h"
+#include "cli/trace_groups.h"
 #include "cli/trace_views.h"
 
 namespace headway::cli {
@@ -12,69 +12,13 @@ namespace {
 
 using namespace compile;
 
-constexpr std::size_t kRowsShown = 12;    // of each list, but for --all
-constexpr std::size_t kChangesShown = 4;  // of one miss
-constexpr int kWhat = 12;                 // columns
+constexpr std::size_t kRowsShown = 12;  // of each list, but for --all
+constexpr int kWhat = 12;               // columns
 constexpr int kTimeEnd = 54;
 constexpr int kStageColumns = 10;
 
 std::string human_us(std::int64_t us, const Style& style) {
   return us == 0 ? "-" : human_duration(us * 1000, style);
-}
-
-std::string plural(std::uint64_t n, std::string_view one, std::string_view many = {}) {
-  if (n == 1) return fmt::format("1 {}", one);
-  return many.empty() ? fmt::format("{} {}s", human_count(n), one)
-                      : fmt::format("{} {}", human_count(n), many);
-}
-
-// The hits, misses and bypasses of a compilation in one word.
-std::string_view cache_word(const Compile& compile) {
-  if (compile.asks.empty()) return "";
-  if (compile.is_warm()) return "hit";
-  const bool bypass = std::any_of(compile.asks.begin(), compile.asks.end(), [](const CacheAsk& a) {
-    return a.outcome == CacheOutcome::bypass;
-  });
-  return bypass ? "bypass" : "miss";
-}
-
-struct Sums {
-  std::size_t compiles = 0, recompiles = 0, unfinished = 0, failed = 0;
-  std::int64_t total_us = 0, recompile_us = 0;
-  std::size_t asked[3] = {0, 0, 0};  // by outcome
-  std::int64_t saved_us = 0;
-  Stages stages;
-};
-
-void add(Stages& sum, const Stages& one) {
-  sum.dynamo_us += one.dynamo_us;
-  sum.aot_us += one.aot_us;
-  sum.inductor_us += one.inductor_us;
-  sum.codegen_us += one.codegen_us;
-  sum.kernels_us += one.kernels_us;
-}
-
-Sums sums_of(const std::vector<ProcessLog>& logs) {
-  Sums out;
-  for (const ProcessLog& log : logs) {
-    for (const Compile& compile : log.compiles) {
-      ++out.compiles;
-      out.total_us += compile.total_us();
-      add(out.stages, compile.forward.stages);
-      add(out.stages, compile.backward.stages);
-      if (!compile.finished) ++out.unfinished;
-      if (!compile.failure.type.empty()) ++out.failed;
-      if (compile.is_recompile()) {
-        ++out.recompiles;
-        out.recompile_us += compile.total_us();
-      }
-      for (const CacheAsk& ask : compile.asks) {
-        ++out.asked[static_cast<std::size_t>(ask.outcome)];
-        out.saved_us += ask.saved_us;
-      }
-    }
-  }
-  return out;
 }
 
 struct Row {
@@ -95,8 +39,10 @@ void add_stages(Line& line, const Stages& stages, const Style& style, Ink ink = 
   }
 }
 
+constexpr int kStagesEnd = kTimeEnd + 5 * kStageColumns;
+
 bool has_room_for_stages(const Style& style) {
-  return style.width >= kTimeEnd + 5 * kStageColumns;
+  return style.width >= kStagesEnd;
 }
 
 void add_row(Page& page, const TraceView& view, const Row& row) {
@@ -163,36 +109,24 @@ void add_compiles(Page& page, const TraceView& view) {
                     plural(rows.size() - shown.size(), "shorter one"), human_us(rest_us, style)),
         Ink::dim);
   }
+  if (!has_room_for_stages(style)) {
+    page.add(fmt::format("  dynamo, aot, inductor, codegen and kernels apart: --width {}",
+                         kStagesEnd + 20),
+             Ink::dim);
+  }
 }
 
-// Like reasons of one function are told once: compile ids at their front differ.
-std::string_view without_id(std::string_view reason) {
-  const std::size_t colon = reason.find(": ");
-  if (colon == std::string_view::npos || !parse_compile_id(reason.substr(0, colon))) return reason;
-  return reason.substr(colon + 2);
-}
-
-struct Counted {
-  std::size_t count = 0;
-  std::int64_t us = 0;
-  std::string example;
-};
-
-void add_list(Page& page, const TraceView& view, const std::map<std::string, Counted>& found) {
+void add_list(Page& page, const TraceView& view, const std::vector<TraceGroup>& rows) {
   const Style& style = page.style();
-  std::vector<std::pair<std::string, Counted>> rows(found.begin(), found.end());
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return std::pair(-a.second.us, b.second.count) < std::pair(-b.second.us, a.second.count);
-  });
   const std::size_t shown = view.all ? rows.size() : std::min(rows.size(), kRowsShown);
   for (std::size_t i = 0; i < shown; ++i) {
-    const auto& [text, counted] = rows[i];
+    const TraceGroup& group = rows[i];
     Line line;
-    line.add(fmt::format("  {:>4} x ", counted.count), Ink::dim);
-    if (counted.us > 0) line.add(human_us(counted.us, style) + "  ");
-    page.add_broken(line.add(clean(text, style)), 9);
-    if (!counted.example.empty()) {
-      page.add_broken(Line().add("         ").add(clean(counted.example, style), Ink::dim), 11);
+    line.add(fmt::format("  {:>4} x ", group.count), Ink::dim);
+    if (group.us > 0) line.add(human_us(group.us, style) + "  ");
+    page.add_broken(line.add(clean(group.text, style)), 9);
+    if (!group.note.empty()) {
+      page.add_broken(Line().add("         ").add(clean(group.note, style), Ink::dim), 11);
     }
   }
   if (shown < rows.size()) {
@@ -200,51 +134,36 @@ void add_list(Page& page, const TraceView& view, const std::map<std::string, Cou
   }
 }
 
-void add_recompiles(Page& page, const TraceView& view, const Sums& sums) {
-  std::map<std::string, Counted> found;
-  for (const ProcessLog& log : view.job->logs) {
-    for (const Compile& c : log.compiles) {
-      if (!c.is_recompile()) continue;
-      const std::string reason =
-          c.recompile_reasons.empty() ? "no reason told" : c.recompile_reasons.front();
-      Counted& one = found[fmt::format("{}: {}", what_of(c), without_id(reason))];
-      ++one.count;
-      one.us += c.total_us();
-      std::string sources;
-      for (const DynamicChange& change : c.changes) {
-        sources += sources.empty() ? "made dynamic: " : ", ";
-        sources += change.dim < 0 ? change.source : fmt::format("{}:{}", change.source, change.dim);
-      }
-      if (one.example.empty()) one.example = sources;
-    }
-  }
-  if (found.empty()) return;
+void add_recompiles(Page& page, const TraceView& view, const TraceSums& sums) {
+  const auto groups = recompile_groups(*view.job);
+  if (groups.empty()) return;
   page.blank();
   page.add(Line()
                .add("Compiled again", Ink::strong)
                .add(fmt::format(": {}, {}", plural(sums.recompiles, "time"),
                                 human_us(sums.recompile_us, page.style()))));
-  add_list(page, view, found);
+  add_list(page, view, groups);
 }
 
 void add_breaks(Page& page, const TraceView& view) {
-  std::map<std::string, Counted> found;
+  const auto groups = break_groups(*view.job);
+  if (groups.empty()) return;
   std::size_t count = 0;
-  for (const ProcessLog& log : view.job->logs) {
-    for (const Compile& c : log.compiles) {
-      for (const GraphBreak& one : c.breaks) {
-        ++count;
-        ++found[fmt::format("{}: {}", one.where, one.reason)].count;
-      }
-    }
-  }
-  if (found.empty()) return;
+  for (const TraceGroup& group : groups) count += group.count;
   page.blank();
   page.add(Line().add("Graph breaks", Ink::strong).add(fmt::format(": {}", count)));
-  add_list(page, view, found);
+  add_list(page, view, groups);
 }
 
-void add_caches(Page& page, const TraceView& view, const Sums& sums) {
+// torch runs such a function as it is, or does not get further.
+void add_failures(Page& page, const TraceView& view, const TraceSums& sums) {
+  if (sums.failed == 0) return;
+  page.blank();
+  page.add(Line().add("Not compiled", Ink::strong).add(fmt::format(": {}", sums.failed)));
+  add_list(page, view, failure_groups(*view.job));
+}
+
+void add_caches(Page& page, const TraceView& view, const TraceSums& sums) {
   const Style& style = page.style();
   const std::size_t asked = sums.asked[0] + sums.asked[1] + sums.asked[2];
   if (asked == 0) return;
@@ -254,40 +173,47 @@ void add_caches(Page& page, const TraceView& view, const Sums& sums) {
   line.add(fmt::format(": asked {}, {}, {}, {}", plural(asked, "time"),
                        plural(sums.asked[0], "hit"), plural(sums.asked[1], "miss", "misses"),
                        plural(sums.asked[2], "bypass", "bypassed")));
-  if (sums.saved_us > 0) line.add(fmt::format("; hits saved {}", human_us(sums.saved_us, style)));
+  if (sums.saved_us > 0) {
+    line.add(fmt::format("; hits saved {}{}", human_us(sums.saved_us, style),
+                         view.job->logs.size() > 1 ? " in all processes together" : ""));
+  }
   page.add_broken(line, 2);
-  std::map<std::string, Counted> bypasses, misses;
-  for (const ProcessLog& log : view.job->logs) {
-    for (const Compile& c : log.compiles) {
-      for (const CacheAsk& ask : c.asks) {
-        if (ask.outcome != CacheOutcome::bypass) continue;
-        ++bypasses[fmt::format("{} bypassed: {}", name_of(ask.kind), ask.reason)].count;
-      }
-    }
+  add_list(page, view, bypass_groups(*view.job));
+  add_list(page, view, miss_groups(*view.job, view.misses));
+}
+
+void add_autotune(Page& page, const TraceView& view) {
+  if (view.autotune.empty()) return;
+  const Style& style = page.style();
+  std::int64_t total_us = 0;
+  for (const AutotuneCost& cost : view.autotune) total_us += cost.total_us();
+  page.blank();
+  page.add(Line()
+               .add("Autotuning", Ink::strong)
+               .add(fmt::format(": {}, {}", plural(view.autotune.size(), "kernel"),
+                                human_us(total_us, style))));
+  Line head;
+  head.add("  ").add("time", Ink::dim).right("compiled", 25, Ink::dim);
+  head.right("measured", 36, Ink::dim).right("descent", 46, Ink::dim);
+  head.right("candidates", 58, Ink::dim).add("  kernel", Ink::dim);
+  page.add(head);
+  const std::size_t count = view.autotune.size();
+  const std::size_t shown = view.all ? count : std::min(count, kRowsShown);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const AutotuneCost& cost = view.autotune[i];
+    Line line;
+    line.add("  ").add(human_us(cost.total_us(), style));
+    line.right(human_us(cost.compile_us, style), 25);
+    line.right(human_us(cost.benchmark_us, style), 36);
+    line.right(human_us(cost.descent_us, style), 46);
+    line.right(cost.configs == 0 ? "-" : human_count(static_cast<std::uint64_t>(cost.configs)), 58);
+    line.add("  ").add(clean(cost.kernel, style));
+    if (!cost.best.empty()) line.add(" -> ").add(clean(cost.best, style), Ink::dim);
+    page.add_broken(line, 60);
   }
-  add_list(page, view, bypasses);
-  for (const MissCause& cause : view.misses) {
-    if (!cause.has_nearest) continue;
-    const Compile& c = view.job->logs[cause.miss.log].compiles[cause.miss.compile];
-    const auto& logs = cause.in_other ? view.job->other : view.job->logs;
-    const Compile& near = logs[cause.nearest.log].compiles[cause.nearest.compile];
-    std::string names;
-    for (std::size_t i = 0; i < std::min(cause.changes.size(), kChangesShown); ++i) {
-      const ComponentChange& one = cause.changes[i];
-      names += (i == 0 ? "" : ", ") + one.name;
-      if (one.was.size() + one.is.size() <= 60)
-        names += fmt::format(" ({} -> {})", one.was, one.is);
-    }
-    if (cause.changes.size() > kChangesShown) {
-      names += fmt::format(" and {} more", cause.changes.size() - kChangesShown);
-    }
-    if (cause.changes.empty()) names = "nothing: the same key, and its entry was gone";
-    Counted& one =
-        misses[fmt::format("{} missed; what differs from {}{}: {}", what_of(c), near.id.text(),
-                           cause.in_other ? " of the other trace" : "", names)];
-    ++one.count;
+  if (shown < count) {
+    page.add(fmt::format("  and {} (--all)", plural(count - shown, "other")), Ink::dim);
   }
-  add_list(page, view, misses);
 }
 
 void add_divergences(Page& page, const TraceView& view) {
@@ -315,21 +241,8 @@ void add_divergences(Page& page, const TraceView& view) {
 void add_damage(Page& page, const TraceView& view) {
   const Style& style = page.style();
   for (const ProcessLog& log : view.job->logs) {
-    const TraceCounts& c = log.counts;
-    std::string what;
-    const auto tell = [&](std::uint64_t n, std::string_view one, std::string_view many) {
-      if (n > 0) what += (what.empty() ? "" : ", ") + plural(n, one, many);
-    };
-    tell(c.torn_records, "record cut off", "records cut off");
-    tell(c.bad_records, "record not readable", "records not readable");
-    tell(c.foreign_lines, "line of something else", "lines of something else");
-    tell(c.stray_lines, "payload line without a record", "payload lines without a record");
-    tell(c.missing_payloads, "payload missing", "payloads missing");
-    tell(c.cut_payloads, "payload too long", "payloads too long");
-    tell(c.wrong_payloads, "payload with another MD5", "payloads with another MD5");
-    tell(log.left_out, "entry left out: too many", "entries left out: too many");
+    const std::string what = damage_text(log);
     if (what.empty()) continue;
-    if (c.first_bad_line > 0) what += fmt::format("; the first in line {}", c.first_bad_line);
     page.blank();
     page.add_broken(Line().add(clean(log.path, style)).add(": ").add(what, Ink::wasted), 2);
   }
@@ -339,7 +252,7 @@ void add_damage(Page& page, const TraceView& view) {
 
 std::string trace_text(const TraceView& view, const Style& style) {
   Page page(style);
-  const Sums sums = sums_of(view.job->logs);
+  const TraceSums sums = sums_of(view.job->logs);
   Line title;
   title.add(clean(view.title, style), Ink::strong);
   const std::string dot = fmt::format(" {} ", page.dot());
@@ -364,7 +277,9 @@ std::string trace_text(const TraceView& view, const Style& style) {
   }
   add_recompiles(page, view, sums);
   add_breaks(page, view);
+  add_failures(page, view, sums);
   add_caches(page, view, sums);
+  add_autotune(page, view);
   add_divergences(page, view);
   add_damage(page, view);
   return page.text();

@@ -13,6 +13,7 @@ struct TraceView {
   const compile::TraceJob* job = nullptr;
   std::vector<compile::MissCause> misses;
   std::vector<compile::Divergence> divergences;
+  std::vector<compile::AutotuneCost> autotune;  // of all logs
   std::string title;
   bool all = false;  // every line, however many there are
 };

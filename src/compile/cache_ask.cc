@@ -49,13 +49,25 @@ std::string bypass_reason(std::string_view text) {
   return out;
 }
 
-bool Compile::is_warm() const {
+bool Compile::all_found() const {
   bool asked = false;
   for (const CacheAsk& ask : asks) {
     if (ask.outcome != CacheOutcome::hit) return false;
     asked = true;
   }
   return asked;
+}
+
+bool Compile::is_warm() const {
+  // Every start has its compiler look at a header, to find it by what it says. That is one run.
+  constexpr std::int64_t kRunsWithoutKernels = 1;
+  bool found = false;
+  for (const CacheAsk& ask : asks) {
+    found = found || ask.outcome == CacheOutcome::hit;
+    // What AOTAutograd's cache would have spared is little: under DDP it always stands aside.
+    if (ask.kind == CacheKind::fx_graph && ask.outcome != CacheOutcome::hit) return false;
+  }
+  return found && compiler_runs <= kRunsWithoutKernels;
 }
 
 }  // namespace headway::compile

@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "compile/autotune_cost.h"
+#include "compile/code_state.h"
+#include "compile/stack_trie.h"
 #include "compile/trace_line.h"
 #include "compile/trace_reader.h"
 
@@ -43,6 +46,7 @@ struct Pass {
   std::int64_t duration_us = 0;
   std::int64_t autotune_us = 0;
   Stages stages;
+  Place metrics;  // JSON of the record's first line
 };
 
 enum class CacheKind : std::uint8_t { aot_autograd, fx_graph };
@@ -56,6 +60,8 @@ struct CacheAsk {
   std::string key;
   std::string reason;                     // of a bypass
   std::int64_t saved_us = 0;              // by a hit, as torch says
+  std::int64_t looked_us = 0;             // when, by the real-time clock; 0: not told
+  std::int64_t taken_us = 0;              // after a miss, until the entry was made; likewise
   std::vector<std::uint32_t> components;  // of the key; ids of a ComponentTable
   Place place;
 };
@@ -83,11 +89,14 @@ struct Compile {
   std::string name, file;  // of the Python function
   std::int64_t line = 0;
   std::uint64_t first_line = 0;  // in the log
+  std::uint32_t stack = 0;       // the call that it is of, in the log's StackTrie; 0: not known
   Pass forward, backward;
   bool finished = false;  // its metrics are there
   std::int64_t guards = 0, ops = 0, inputs = 0;
+  std::uint32_t float_guards = 0;  // guard_sources.h; with the fold's `sources` only
+  std::int64_t compiler_runs = 0;  // of a C++ compiler
   Failure failure;
-  std::vector<std::string> recompile_reasons;
+  std::vector<std::string> recompile_reasons;  // below each perhaps lines of the user's stack
   std::vector<std::string> restart_reasons;
   std::vector<GraphBreak> breaks;
   std::vector<CacheAsk> asks;
@@ -96,24 +105,39 @@ struct Compile {
 
   [[nodiscard]] std::int64_t total_us() const { return forward.duration_us + backward.duration_us; }
   [[nodiscard]] bool is_recompile() const { return id.compile > 0 || !recompile_reasons.empty(); }
-  // Nothing was compiled for it that a cache did not have.
+  // Every cache that was asked had it.
+  [[nodiscard]] bool all_found() const;
+  // As the hook in a trainer counts it (python/headway/_auto/compiles.py): inductor found all of
+  // it, and no kernel had to be compiled.
   [[nodiscard]] bool is_warm() const;
 };
 
-inline constexpr std::size_t kCompilesMax = 200'000;  // of one process
-inline constexpr std::size_t kPerCompileMax = 256;    // breaks, asks, changes, reasons of one
-inline constexpr std::size_t kArtifactsMax = 1'000;   // of one
-inline constexpr std::size_t kTextBytesMax = 2'000;   // of a reason
-inline constexpr std::size_t kNameBytesMax = 500;     // of a name or path
+inline constexpr std::size_t kCompilesMax = 200'000;   // of one process
+inline constexpr std::size_t kPerCompileMax = 256;     // breaks, asks, changes, reasons of one
+inline constexpr std::size_t kArtifactsMax = 1'000;    // of one
+inline constexpr std::size_t kTextBytesMax = 2'000;    // of a reason
+inline constexpr std::size_t kNameBytesMax = 500;      // of a name or path
+inline constexpr std::size_t kSourceBytesMax = 2'000;  // of a source: one that is longer is cut
+inline constexpr std::size_t kUsesMax = 100'000;       // of one process
+
+// A tensor or number that a compiled function takes, changed or not.
+struct SourceUse {
+  std::string source;
+  bool number = false;      // else a tensor
+  std::int32_t frame = -1;  // the function's, as in CompileId
+};
 
 struct ProcessLog {
   std::string path;
   std::int32_t rank = -1;  // -1: not distributed
   std::uint64_t process = 0;
   std::string torch_version, python_version;
-  std::vector<Compile> compiles;    // in the order in which they were begun
-  std::vector<Artifact> artifacts;  // of no compilation
-  Place config;                     // of the first metrics: the whole configuration is in it
+  std::vector<Compile> compiles;        // in the order in which they were begun
+  std::vector<Artifact> artifacts;      // of no compilation
+  StackTrie stacks;                     // that led to compilations
+  std::vector<AutotuneCost> autotune;   // the most expensive first
+  std::vector<SourceUse> uses;          // with TraceReadOptions::sources
+  std::vector<StateSource> code_state;  // the last one; likewise
   TraceCounts counts;
   std::uint64_t left_out = 0;  // compilations, breaks and so on beyond the maxima above
 };

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/file.h"
+#include "base/plural.h"
 #include "compile/trace_fold.h"
 #include "compile/trace_job.h"
 
@@ -87,10 +88,10 @@ Result<std::vector<ProcessLog>> read_logs(const std::vector<std::string>& files,
     logs.push_back(std::move(*log));
   }
   if (records == 0 && !files.empty()) {
-    return Status::invalid(fmt::format(
-        "{}: no record of TORCH_TRACE is in it ({} other lines); they look like \"V1117 "
-        "12:13:13.262000 11797 torch/…] {{…}}\"",
-        files.front(), logs.front().counts.foreign_lines));
+    return Status::invalid(
+        fmt::format("{}: no record of TORCH_TRACE is in it ({}); they look like \"V1117 "
+                    "12:13:13.262000 11797 torch/…] {{…}}\"",
+                    files.front(), base::plural(logs.front().counts.foreign_lines, "other line")));
   }
   std::stable_sort(logs.begin(), logs.end(), [](const ProcessLog& a, const ProcessLog& b) {
     return std::pair(a.rank, begun_us(a)) < std::pair(b.rank, begun_us(b));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -10,6 +11,9 @@
 #include "compile/cache_ask.h"
 #include "compile/dom.h"
 #include "compile/fold_passes.h"
+#include "compile/fold_sources.h"
+#include "compile/guard_sources.h"
+#include "compile/recompile_reason.h"
 
 namespace headway::compile {
 namespace {
@@ -18,7 +22,8 @@ constexpr std::size_t kFileNamesMax = 100'000;
 constexpr std::uint64_t kProgressBytes = 4 << 20;
 
 // Events whose time is that of a compiler at work, or of waiting for one.
-constexpr std::array<std::string_view, 3> kCompilers = {"compile_file", "async_compile.wait",
+constexpr std::string_view kCppCompiler = "compile_file";
+constexpr std::array<std::string_view, 3> kCompilers = {kCppCompiler, "async_compile.wait",
                                                         "async_compile.precompile"};
 
 std::string cut(std::string_view text, std::size_t bytes_max = kTextBytesMax) {
@@ -64,6 +69,7 @@ struct TraceFold::State {
   void add_metrics(const TraceRecord& record, const dom::element& metrics, bool backward);
   void add_start(const TraceRecord& record, const dom::element& start);
   void add_event(const TraceRecord& record);
+  void add_tuning(const TraceRecord& record, const dom::element& event, std::string_view name);
   void add_named(const TraceRecord& record, std::string_view name);
   void add_ask(Compile& compile, const TraceRecord& record, AskName name);
   void add_break(Compile& compile, const TraceRecord& record);
@@ -74,13 +80,16 @@ struct TraceFold::State {
   ComponentTable& components;
   std::map<CompileId, std::size_t> by_id;
   std::vector<Work> work;
+  AutotuneFold autotune;
   std::unordered_map<std::int64_t, std::string> files;  // torch numbers file names
+  std::optional<FoldSources> sources;
   dom::parser head_parser, payload_parser;
 };
 
 Compile* TraceFold::State::compile_of(const TraceRecord& record) {
-  const CompileId& id = record.envelope.id;
+  CompileId id = record.envelope.id;
   if (!id.known()) return nullptr;
+  if (id.frame >= 0) id.compile = std::max(id.compile, 0);  // as its text says
   const auto found = by_id.find(id);
   if (found != by_id.end()) return &log.compiles[found->second];
   if (log.compiles.size() >= kCompilesMax) {
@@ -122,6 +131,7 @@ void TraceFold::State::add_start(const TraceRecord& record, const dom::element& 
     compile->name = dom::text(frame, "name", kNameBytesMax);
     compile->file = frame_of(frame);
     compile->line = dom::number(frame, "line");
+    compile->stack = log.stacks.child(compile->stack, compile->file, compile->name, compile->line);
   }
 }
 
@@ -132,6 +142,7 @@ void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element
   Work& own = work[static_cast<std::size_t>(compile - log.compiles.data())];
   Pass& pass = backward ? compile->backward : compile->forward;
   pass.there = true;
+  pass.metrics = {record.json_at, record.prefix.json.size()};
   pass.start_us = dom::number(metrics, "start_time_us");
   pass.duration_us = std::max<std::int64_t>(dom::number(metrics, "duration_us"), 0);
   if (pass.duration_us == 0) {  // older versions of torch count seconds
@@ -181,29 +192,54 @@ void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element
 void TraceFold::State::add_event(const TraceRecord& record) {
   const std::string_view name = event_name(record.payload);
   const bool compiler = std::find(kCompilers.begin(), kCompilers.end(), name) != kCompilers.end();
+  const bool tuning = AutotuneFold::is_tuning(name);
   const bool change = name == "automatic_dynamic";
-  if (!compiler && !change) return;
-  Compile* const compile = compile_of(record);
+  if (!compiler && !tuning && !change) return;
   dom::element event;
-  if (compile == nullptr || !dom::parse(payload_parser, record.payload, event)) return;
+  if (!dom::parse(payload_parser, record.payload, event)) return;
+  if (tuning) return add_tuning(record, event, name);
+  Compile* const compile = compile_of(record);
+  if (compile == nullptr) return;
   if (compiler) {
     CompilerSpans& spans = work[static_cast<std::size_t>(compile - log.compiles.data())].compilers;
     const std::string_view phase = dom::text(event, "ph");
     const std::int64_t at_us = dom::number(event, "ts");
     if (phase == "B") spans.begin(name, at_us);
+    if (phase == "B" && name == kCppCompiler) ++compile->compiler_runs;
     if (phase == "E") spans.end(name, at_us);
     return;
   }
   dom::element args;
   if (event.at_key("args").get(args)) return;
   DynamicChange out;
-  out.source = dom::text(args, "name", kNameBytesMax);
+  out.source = dom::text(args, "name", kSourceBytesMax);
   const std::int64_t dim = dom::number(args, "dim_changed", -1);
   out.dim = dim >= 0 && dim < 1000 ? static_cast<std::int32_t>(dim) : -1;
   out.reason = dom::text(args, "reason", kNameBytesMax);
   out.was = dom::text(args, "cached", 100);
   out.is = dom::text(args, "new", 100);
   push(compile->changes, std::move(out));
+}
+
+// Kernels are tuned when they first run, too: then the record is of no compilation, and only the
+// event's arguments say of which one the kernel is.
+void TraceFold::State::add_tuning(const TraceRecord& record, const dom::element& event,
+                                  std::string_view name) {
+  TuneEvent out;
+  out.name = name;
+  const std::string_view phase = dom::text(event, "ph");
+  out.phase = phase.empty() ? ' ' : phase.front();
+  out.at_us = dom::number(event, "ts");
+  out.id = record.envelope.id;
+  if (dom::element args; !event.at_key("args").get(args)) {
+    out.kernel = dom::text(args, "kernel_name");
+    out.shapes = dom::text(args, "autotune_shape");
+    out.stats = dom::text(args, "autotune_choices_stats");
+    if (const auto id = parse_compile_id(dom::text(args, "compile_id")); id && !out.id.known()) {
+      out.id = *id;
+    }
+  }
+  autotune.add(out);
 }
 
 void TraceFold::State::add_ask(Compile& compile, const TraceRecord& record, AskName name) {
@@ -218,6 +254,8 @@ void TraceFold::State::add_ask(Compile& compile, const TraceRecord& record, AskN
     if (reason.empty()) reason = dom::text(told, "cache_bypass_exception_str");
     if (ask.outcome == CacheOutcome::bypass) ask.reason = cut(bypass_reason(reason));
     ask.saved_us = dom::number(told, "time_saved_ns") / 1000;
+    ask.looked_us = dom::number(told, "cache_event_time") / 1000;
+    ask.taken_us = dom::number(told, "time_taken_ns") / 1000;
     if (dom::array list; !told.at_key("components").get_array().get(list)) {
       for (const dom::element one : list) {
         std::string_view line;
@@ -253,7 +291,7 @@ void TraceFold::State::add_break(Compile& compile, const TraceRecord& record) {
 }
 
 void TraceFold::State::add_recompile(Compile& compile, const TraceRecord& record) {
-  // Torch calls it JSON, and writes one reason a line, or a JSON list of them.
+  // Torch calls it JSON, and writes one reason as it is, or a JSON list of several.
   dom::element list;
   dom::array reasons;
   compile.recompile_reasons.clear();  // the metrics had only one of them
@@ -265,10 +303,8 @@ void TraceFold::State::add_recompile(Compile& compile, const TraceRecord& record
     return;
   }
   const std::string text = payload_text(record.payload.substr(0, 64 * kTextBytesMax));
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t at = std::min(rest.find('\n'), rest.size());
-    if (at > 0) push(compile.recompile_reasons, cut(rest.substr(0, at)));
-    rest.remove_prefix(std::min(at + 1, rest.size()));
+  for (const std::string_view reason : split_recompile_reasons(text)) {
+    push(compile.recompile_reasons, cut(reason));
   }
 }
 
@@ -290,7 +326,6 @@ void TraceFold::State::add_named(const TraceRecord& record, std::string_view nam
     if (dom::parse(payload_parser, record.payload, version)) {
       log.torch_version = dom::text(version, "pytorch_version", 200);
     }
-    return;
   }
   Compile* const compile = compile_of(record);
   if (const auto ask = ask_name(name); ask && compile != nullptr) {
@@ -299,12 +334,17 @@ void TraceFold::State::add_named(const TraceRecord& record, std::string_view nam
     add_recompile(*compile, record);
   } else if (name == "dynamo_graph_break_reason" && compile != nullptr) {
     add_break(*compile, record);
+  } else if (name == "triton_kernel_info") {
+    autotune.add_kernel_info(record.payload, record.envelope.id);
   }
+  if (sources && name.ends_with("_code_state")) sources->take_state(payload_text(record.payload));
   add_artifact(record, name);
 }
 
-TraceFold::TraceFold(std::string path, ComponentTable& components)
-    : state_(std::make_unique<State>(std::move(path), components)) {}
+TraceFold::TraceFold(std::string path, ComponentTable& components, bool sources)
+    : state_(std::make_unique<State>(std::move(path), components)) {
+  if (sources) state_->sources.emplace();
+}
 TraceFold::~TraceFold() = default;
 
 void TraceFold::add(const TraceRecord& record) {
@@ -318,6 +358,12 @@ void TraceFold::add(const TraceRecord& record) {
   const bool backward = type.starts_with("bwd_compilation_metrics") ||
                         type == "aot_autograd_backward_compilation_metrics";
   const bool artifact = type == "artifact";
+  if (s.sources && type == "dynamo_cpp_guards_str") {
+    s.sources->take_guards(record.payload, envelope.id.frame);
+    if (Compile* const compile = s.compile_of(record)) {
+      compile->float_guards = float_guards(record.payload);
+    }
+  }
   if (!forward && !backward && !artifact && type != "str" && type != "dynamo_start") {
     return s.add_artifact(record, type);
   }
@@ -341,8 +387,10 @@ ProcessLog TraceFold::finish(const TraceCounts& counts) {
       pass.stages = stages_of(times, backward);
     }
   }
+  if (s.sources) s.sources->finish(s.log);
   s.log.counts = counts;
-  s.log.left_out += s.components.left_out();
+  s.log.autotune = s.autotune.finish();
+  s.log.left_out += s.components.left_out() + s.autotune.left_out() + s.log.stacks.left_out();
   return std::move(s.log);
 }
 
@@ -351,7 +399,7 @@ base::Result<ProcessLog> fold_file(const std::string& path, TraceReadOptions opt
                                    const std::function<void(std::uint64_t)>& progress) {
   auto reader = TraceReader::open(path, options);
   if (!reader.ok()) return reader.status();
-  TraceFold fold(path, components);
+  TraceFold fold(path, components, options.sources);
   TraceRecord record;
   std::uint64_t told = 0;
   while (reader->next(record)) {

@@ -14,7 +14,8 @@ namespace headway::compile {
 
 class TraceFold {
  public:
-  TraceFold(std::string path, ComponentTable& components);
+  // `sources`: as TraceReadOptions has it.
+  TraceFold(std::string path, ComponentTable& components, bool sources = false);
   ~TraceFold();
   TraceFold(const TraceFold&) = delete;
   TraceFold& operator=(const TraceFold&) = delete;

@@ -80,6 +80,15 @@ TEST(TraceFold, PartsLongerThanTheWhole) {
   }
 }
 
+TEST(TraceFold, AReasonWithTheUsersStackIsOneReason) {
+  const std::string stack =
+      "\nUser stack trace:\n  File \"/a/train.py\", line 5, in forward\n    y = {0: x}[0/1: 2]";
+  const ProcessLog log =
+      folded(TestLog().artifact("recompile_reasons", "0/1", "0/0: n == 11" + stack).text());
+  ASSERT_EQ(log.compiles.size(), 1u);
+  EXPECT_EQ(log.compiles[0].recompile_reasons, std::vector<std::string>{"0/0: n == 11" + stack});
+}
+
 TEST(TraceFold, WhyAgainWhatBrokeAndWhatChanged) {
   const ProcessLog log = folded(
       TestLog()
@@ -169,6 +178,27 @@ TEST(TraceFold, ALimitIsCounted) {
   const ProcessLog log = folded(text.text());
   EXPECT_EQ(log.compiles[0].asks.size(), kPerCompileMax);
   EXPECT_EQ(log.left_out, 3u);
+}
+
+TEST(TraceFold, StacksShareWhatTheyHaveInCommon) {
+  const auto start = [](std::string_view last) {
+    return fmt::format(R"({{"stack": [{{"line": 9, "name": "<module>", "filename": 1}},)"
+                       R"( {{"line": 4, "name": "{}", "filename": 1}}]}})",
+                       last);
+  };
+  TestLog text;
+  text.add("str", R"(["/a/train.py", 1])");
+  text.add("dynamo_start", start("f"), "0/0").add("dynamo_start", start("g"), "1/0");
+  text.add("dynamo_start", start("f"), "0/1").metrics("2/0", "h", 1, 1);
+  const ProcessLog log = folded(text.text());
+  ASSERT_EQ(log.compiles.size(), 4u);
+  EXPECT_EQ(log.stacks.nodes().size(), 4u) << "the root, the module and two functions";
+  EXPECT_EQ(log.compiles[0].stack, log.compiles[2].stack);
+  const StackNode& node = log.stacks.nodes()[log.compiles[1].stack];
+  EXPECT_EQ(log.stacks.name(node.function), "g");
+  EXPECT_EQ(log.stacks.name(node.file), "/a/train.py");
+  EXPECT_EQ(log.stacks.name(log.stacks.nodes()[node.parent].function), "<module>");
+  EXPECT_EQ(log.compiles[3].stack, 0u) << "none is told";
 }
 
 }  // namespace

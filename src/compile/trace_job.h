@@ -39,7 +39,8 @@ struct MissCause {
   bool has_nearest = false;
   bool in_other = false;  // the nearest is of the other trace
   AskRef nearest;
-  std::vector<ComponentChange> changes;
+  std::vector<ComponentChange> changes;  // none: it is the same key
+  bool being_made = false;               // the same key, and another process was still compiling it
 };
 // For every miss that lists its components.
 [[nodiscard]] std::vector<MissCause> explain_misses(const TraceJob& job);

@@ -51,6 +51,20 @@ TEST(TraceJob, AMissIsComparedWithTheMostSimilarKey) {
   EXPECT_EQ(causes[3].changes[0].name, "extra");
 }
 
+TEST(TraceJob, AMissIsNotComparedWithItselfNorWithWhatIsAnotherFunctions) {
+  const base::TempDir dir;
+  TraceJob job;
+  TestLog log;
+  log.metrics("0/0", "f", 1, 1)
+      .artifact("fx_graph_cache_miss", "0/0", miss("k0", "A", "off"))
+      .artifact("fx_graph_cache_miss", "0/0", miss("k1", "B", "off"));  // its backward
+  log.metrics("1/0", "g", 2, 1).artifact("fx_graph_cache_miss", "1/0", miss("k2", "C", "off"));
+  job.logs = read(dir, "t.log", log.text(), job.components);
+  const auto causes = explain_misses(job);
+  ASSERT_EQ(causes.size(), 3u);
+  for (const MissCause& cause : causes) EXPECT_FALSE(cause.has_nearest);
+}
+
 TEST(TraceJob, AMissIsComparedWithAnotherTrace) {
   const base::TempDir dir;
   TraceJob job;
@@ -65,6 +79,40 @@ TEST(TraceJob, AMissIsComparedWithAnotherTrace) {
   EXPECT_TRUE(causes[0].in_other);
   ASSERT_EQ(causes[0].changes.size(), 1u);
   EXPECT_EQ(causes[0].changes[0].name, "config[tune]");
+}
+
+TEST(TraceJob, WhatAnotherRankIsStillCompilingIsNotGone) {
+  const base::TempDir dir;
+  const auto asked = [](double at_s) {  // and compiled for 3 s
+    return fmt::format(R"({{"key": "k", "cache_event_time": {:.0f}, "time_taken_ns": 3000000000, )"
+                       R"("components": ["[A] gm: graph"]}})",
+                       at_s * 1e9);
+  };
+  // Rank 0 looks later than rank 1; then both find it in another attempt.
+  for (const auto& [looked_s, being_made] : {std::pair(101.5, true), std::pair(104.5, false)}) {
+    TraceJob job;
+    std::vector<std::string> files;
+    for (int rank = 0; rank < 2; ++rank) {
+      TestLog first, second;
+      first.rank(rank).artifact("fx_graph_cache_miss", "0/0", asked(rank == 0 ? looked_s : 101));
+      second.rank(rank).artifact("fx_graph_cache_hit", "0/0", asked(200));
+      for (const auto& [log, name] : {std::pair(&first, "a"), std::pair(&second, "b")}) {
+        files.push_back(dir.write(
+            fmt::format("dedicated_log_torch_trace_rank_{}_{}.log", rank, name), log->text()));
+      }
+    }
+    auto logs = read_logs(files, {}, job.components, {});
+    ASSERT_TRUE(logs.ok());
+    job.logs = std::move(*logs);
+    const auto causes = explain_misses(job);
+    ASSERT_EQ(causes.size(), 2u);
+    EXPECT_EQ(job.logs[causes[0].miss.log].rank, 0);
+    ASSERT_TRUE(causes[0].has_nearest);
+    EXPECT_EQ(job.logs[causes[0].nearest.log].rank, 1);
+    EXPECT_TRUE(causes[0].changes.empty());
+    EXPECT_EQ(causes[0].being_made, being_made) << looked_s;
+    EXPECT_FALSE(causes[1].has_nearest) << "nobody had asked for it before";
+  }
 }
 
 TEST(TraceJob, RanksThatDiffer) {

@@ -1,7 +1,6 @@
 #include "compile/trace_reader.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <array>
@@ -9,19 +8,16 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/hash.h"
 
 namespace headway::compile {
 
 // The MD5 of a payload as torch counts it: its lines without their tabs.
 class TraceReader::Digest {
  public:
-  Digest() : context_(EVP_MD_CTX_new()) { HW_CHECK(context_ != nullptr); }
-  ~Digest() { EVP_MD_CTX_free(context_); }
-  Digest(const Digest&) = delete;
-  Digest& operator=(const Digest&) = delete;
-
   void begin() {
-    HW_CHECK(EVP_DigestInit_ex(context_, EVP_md5(), nullptr) == 1);
+    std::array<std::uint8_t, kMd5Bytes> unread{};
+    if (!first_) stream_.finish(unread);  // of a payload that nobody compared
     first_ = true;
   }
   void add(std::string_view text, bool new_line) {
@@ -30,24 +26,18 @@ class TraceReader::Digest {
     update(text);
   }
   [[nodiscard]] bool equals(std::string_view hex) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned bytes = 0;
-    HW_CHECK(EVP_DigestFinal_ex(context_, digest.data(), &bytes) == 1);
-    if (hex.size() != 2 * bytes) return false;
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    for (unsigned i = 0; i < bytes; ++i) {
-      if (hex[2 * i] != kDigits[digest[i] >> 4] || hex[2 * i + 1] != kDigits[digest[i] & 15]) {
-        return false;
-      }
-    }
-    return true;
+    std::array<std::uint8_t, kMd5Bytes> digest{};
+    stream_.finish(digest);
+    first_ = true;
+    return base::hex(digest) == hex;
   }
 
  private:
+  static constexpr std::size_t kMd5Bytes = 16;
   void update(std::string_view text) {
-    HW_CHECK(EVP_DigestUpdate(context_, text.data(), text.size()) == 1);
+    stream_.add(std::as_bytes(std::span(text.data(), text.size())));
   }
-  EVP_MD_CTX* const context_;
+  base::HashStream stream_{base::HashKind::md5};
   bool first_ = true;
 };
 
@@ -148,6 +138,8 @@ bool TraceReader::make(const Extent& extent, TraceRecord& record) {
   record.payload = held.substr(extent.payload, extent.kept);
   if (record.payload.ends_with('\n')) record.payload.remove_suffix(1);
   record.payload_at = window_.position() + extent.payload;
+  record.json_at =
+      window_.position() + static_cast<std::uint64_t>(prefix->json.data() - held.data());
   record.payload_bytes = extent.bytes;
   if (!parser_.parse(prefix->json, record.envelope)) {
     count_bad(extent.torn ? counts_.torn_records : counts_.bad_records);

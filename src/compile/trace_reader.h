@@ -41,11 +41,13 @@ struct TraceRecord {
   // white space. Padded for simdjson. At most kPayloadBytesMax; payload_bytes is the whole length.
   std::string_view payload;
   std::uint64_t payload_at = 0;  // place in the file
+  std::uint64_t json_at = 0;     // of prefix.json
   std::uint64_t payload_bytes = 0;
 };
 
 struct TraceReadOptions {
-  bool verify = false;  // compare payloads with their MD5
+  bool verify = false;   // compare payloads with their MD5
+  bool sources = false;  // fold_file: keep what every compilation takes (ProcessLog::uses)
 };
 
 class TraceReader {

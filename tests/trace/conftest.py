@@ -7,20 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-HEADWAY = os.environ.get("HEADWAY_BIN", "build/headway")
+from program import run_headway
 
 
 @pytest.fixture
 def headway() -> Callable[..., subprocess.CompletedProcess[str]]:
-    def run(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [HEADWAY, *map(str, arguments)], capture_output=True, text=True, timeout=120
-        )
-        assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-        return done
-
-    return run
+    return run_headway
 
 
 @pytest.fixture
@@ -34,6 +26,7 @@ def compiled(tmp_path: Path) -> Callable[..., Path]:
             "TORCH_TRACE": str(folder),
             "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache"),
             "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",  # half of the time
             **variables,
         }
         done = subprocess.run(
@@ -45,5 +38,36 @@ def compiled(tmp_path: Path) -> Callable[..., Path]:
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return folder
+
+    return run
+
+
+TWO_RANKS = """
+import tempfile
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def rank(number, folder):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=number, world_size=2)
+    train(number)
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    context = mp.get_context("fork")
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [context.Process(target=rank, args=(n, folder)) for n in range(2)]
+        [one.start() for one in ranks]
+        [one.join() for one in ranks]
+        assert all(one.exitcode == 0 for one in ranks)
+"""
+
+
+@pytest.fixture
+def compiled_by_two(compiled: Callable[..., Path]) -> Callable[..., Path]:
+    """The folder of both logs. The script is what defines train(rank)."""
+
+    def run(name: str, train: str, **variables: str) -> Path:
+        return compiled(name, "import torch\n" + train + TWO_RANKS, **variables)
 
     return run

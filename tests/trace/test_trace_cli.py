@@ -34,7 +34,7 @@ def test_what_is_no_log(headway: Run, tmp_path: Path) -> None:
     assert "no TORCH_TRACE log" in error and f"TORCH_TRACE={tmp_path}" in error
     (tmp_path / "a.log").write_text("hello\n")
     error = headway("trace", tmp_path, code=2).stderr
-    assert error.count("\n") == 1 and "no record of TORCH_TRACE is in it (1 other lines)" in error
+    assert error.count("\n") == 1 and "no record of TORCH_TRACE is in it (1 other line)" in error
 
 
 def test_a_payload_that_was_changed(headway: Run, tmp_path: Path) -> None:
@@ -45,6 +45,46 @@ def test_a_payload_that_was_changed(headway: Run, tmp_path: Path) -> None:
     headway("trace", log)
     page = " ".join(headway("trace", log, "--verify", code=1).stdout.split())
     assert "1 payload with another MD5; the first in line 1" in page
+
+
+def test_a_reason_with_a_stack_is_told_once(headway: Run, tmp_path: Path) -> None:
+    stack = 'User stack trace:\n  File "/a/train.py", line 5, in forward\n    y = x * n'
+    log = tmp_path / "a.log"
+    log.write_text(reasons(f"0/0: n == 11\n{stack}"))
+    (compile,) = json.loads(headway("trace", log, "--json").stdout)["logs"][0]["compiles"]
+    assert compile["recompile_reasons"] == [f"0/0: n == 11\n{stack}"]
+    page = headway("trace", log).stdout
+    assert "n == 11" in page and "User stack" not in page
+
+
+def ask(rank: int, outcome: str, **told: object) -> str:
+    ids = {"frame_id": 0, "frame_compile_id": 0, "attempt": 0, "rank": rank}
+    artifact = {"name": f"fx_graph_cache_{outcome}", "encoding": "json"}
+    return record({"artifact": artifact, **ids}, json.dumps({"key": "k", **told}))
+
+
+def test_what_another_rank_is_still_compiling(headway: Run, tmp_path: Path) -> None:
+    for rank in range(2):
+        times = {"cache_event_time": 1001 * 10**9 + rank * 10**6, "time_taken_ns": 10**9}
+        (tmp_path / f"dedicated_log_torch_trace_rank_{rank}_x.log").write_text(
+            ask(rank, "miss", components=["[A] gm: graph"], **times)
+        )
+    page = " ".join(headway("trace", tmp_path).stdout.split())
+    assert "nothing: the same key, another rank was still compiling it" in page, page
+    first, second = json.loads(headway("trace", tmp_path, "--json").stdout)["misses"]
+    assert first["nearest"] is None and second["nearest"]["being_made"] and second["rank"] == 1
+
+
+def test_whose_time_hits_saved(headway: Run, tmp_path: Path) -> None:
+    for ranks, told in (
+        (1, "hits saved 2.000 s"),
+        (2, "hits saved 4.000 s in all processes together"),
+    ):
+        (tmp_path / f"dedicated_log_torch_trace_rank_{ranks - 1}_x.log").write_text(
+            ask(ranks - 1, "hit", time_saved_ns=2 * 10**9)
+        )
+        page = " ".join(headway("trace", tmp_path).stdout.split())
+        assert told in page and ("together" in page) == (ranks > 1), page
 
 
 def test_a_log_that_is_cut_anywhere(headway: Run, tmp_path: Path) -> None:

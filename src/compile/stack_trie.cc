@@ -1,0 +1,28 @@
+#include "compile/stack_trie.h"
+
+#include "base/check.h"
+
+namespace headway::compile {
+
+std::uint32_t StackTrie::name_id(std::string_view name) {
+  const auto [at, added] =
+      by_name_.try_emplace(std::string(name), static_cast<std::uint32_t>(names_.size()));
+  if (added) names_.emplace_back(name);
+  return at->second;
+}
+
+std::uint32_t StackTrie::child(std::uint32_t parent, std::string_view file,
+                               std::string_view function, std::int64_t line) {
+  HW_CHECK(parent < nodes_.size());
+  if (nodes_.size() >= kNodesMax) {
+    ++left_out_;
+    return parent;
+  }
+  const std::uint32_t file_id = name_id(file), function_id = name_id(function);
+  const auto [at, added] = by_call_.try_emplace({parent, file_id, function_id, line},
+                                                static_cast<std::uint32_t>(nodes_.size()));
+  if (added) nodes_.push_back({parent, file_id, function_id, line});
+  return at->second;
+}
+
+}  // namespace headway::compile
