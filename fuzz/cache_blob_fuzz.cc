@@ -1,5 +1,5 @@
-// Any bytes as a MegaCache blob, also with the checksum that fits: what is accepted says the same
-// when it is written again, and no key leads out of a cache directory.
+// Any bytes as a MegaCache blob, also with the checksum that fits: what is accepted has the same
+// bytes when it is written again, and no key leads out of a cache directory.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -26,9 +26,7 @@ void check(std::string_view blob) {
       HW_CHECK(("/" + place->path + "/").find("/../") == std::string::npos);
     }
   }
-  const std::string again = to_blob(chunks.value());
-  const auto twice = parse_blob(again, "b");
-  HW_CHECK(twice.ok() && to_blob(twice.value()) == again);
+  HW_CHECK(to_blob(chunks.value()) == blob);
 }
 
 }  // namespace

@@ -46,20 +46,54 @@ std::uint32_t Archive::segment_of(std::uint32_t content) const {
   return static_cast<std::uint32_t>(after - segments_.begin() - 1);
 }
 
-Result<std::vector<std::byte>> Archive::read(const Segment& segment) const {
-  std::vector<std::byte> stored(segment.stored_bytes);
-  if (stored.empty()) return stored;
+Status Archive::read(const Segment& segment, std::span<std::byte> into) const {
+  if (into.empty()) return {};
   auto file = files_.open(path_);  // a file is for one thread
   if (!file.ok()) return file.status();
-  Status status = (*file)->read(sizeof(HeadRecord) + segment.stored_begin, stored);
+  return (*file)->read(sizeof(HeadRecord) + segment.stored_begin, into);
+}
+
+Status Archive::unpack_blocks(const Segment& segment, std::span<const std::byte> stored,
+                              std::span<std::byte> into) const {
+  for (std::uint32_t i = 0; i < segment.blocks; ++i) {
+    const BlockRecord& block = index().blocks[segment.first_block + i];
+    Status status =
+        unpack_block(block, stored.first(block.stored_bytes), into.first(block.raw_bytes), path_);
+    if (!status.ok()) return status;
+    stored = stored.subspan(block.stored_bytes);
+    into = into.subspan(block.raw_bytes);
+  }
+  return {};
+}
+
+Result<std::span<const std::byte>> Archive::unpack(const Segment& segment,
+                                                   SegmentBuffers& buffers) const {
+  const auto grow = [](std::vector<std::byte>& buffer, std::uint64_t bytes) {
+    if (buffer.size() < bytes) buffer.resize(bytes);
+    return std::span(buffer).first(bytes);
+  };
+  const auto stored = grow(buffers.stored, segment.stored_bytes);
+  const auto raw = grow(buffers.raw, segment.raw_bytes);
+  Status status = read(segment, stored);
+  if (status.ok()) status = unpack_blocks(segment, stored, raw);
   if (!status.ok()) return status;
-  return stored;
+  return std::span<const std::byte>(raw);
+}
+
+std::span<const std::byte> Archive::content_in(const Segment& segment,
+                                               std::span<const std::byte> raw,
+                                               std::uint32_t content) const {
+  HW_CHECK(content >= segment.first_content && content - segment.first_content < segment.contents);
+  std::uint64_t begin = 0;
+  for (std::uint32_t i = segment.first_content; i < content; ++i)
+    begin += index().contents[i].bytes;
+  return raw.subspan(begin, index().contents[content].bytes);
 }
 
 Result<std::vector<std::byte>> Archive::read_stored(const Segment& segment) const {
-  auto stored = read(segment);
-  if (!stored.ok()) return stored;
-  std::span<const std::byte> rest(*stored);
+  std::vector<std::byte> stored(segment.stored_bytes);
+  if (Status status = read(segment, stored); !status.ok()) return status;
+  std::span<const std::byte> rest(stored);
   for (std::uint32_t i = 0; i < segment.blocks; ++i) {
     const BlockRecord& block = index().blocks[segment.first_block + i];
     Status status = check_block(block, rest.first(block.stored_bytes), path_);
@@ -70,19 +104,11 @@ Result<std::vector<std::byte>> Archive::read_stored(const Segment& segment) cons
 }
 
 Result<std::vector<std::byte>> Archive::read_raw(const Segment& segment) const {
-  auto stored = read(segment);
-  if (!stored.ok()) return stored;
+  std::vector<std::byte> stored(segment.stored_bytes);
   std::vector<std::byte> raw(segment.raw_bytes);
-  std::span<const std::byte> from(*stored);
-  std::span<std::byte> into(raw);
-  for (std::uint32_t i = 0; i < segment.blocks; ++i) {
-    const BlockRecord& block = index().blocks[segment.first_block + i];
-    Status status =
-        unpack_block(block, from.first(block.stored_bytes), into.first(block.raw_bytes), path_);
-    if (!status.ok()) return status;
-    from = from.subspan(block.stored_bytes);
-    into = into.subspan(block.raw_bytes);
-  }
+  Status status = read(segment, stored);
+  if (status.ok()) status = unpack_blocks(segment, stored, raw);
+  if (!status.ok()) return status;
   std::span<const std::byte> rest(raw);
   for (std::uint32_t i = 0; i < segment.contents; ++i) {
     const ContentRecord& content = index().contents[segment.first_content + i];

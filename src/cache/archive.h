@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,11 @@ namespace headway::cache {
 
 // What is called with bytes as they are done, by one thread at a time.
 using Progress = std::function<void(std::uint64_t bytes)>;
+
+// Memory that is used again: of one thread.
+struct SegmentBuffers {
+  std::vector<std::byte> stored, raw;
+};
 
 class Archive {
  public:
@@ -38,10 +44,21 @@ class Archive {
   // What they unpack to: the segment's contents, one behind the other, each compared with its
   // digest.
   base::Result<std::vector<std::byte>> read_raw(const Segment& segment) const;
+  // The same, for whoever writes it out at once: only the blocks are compared, whose digests cover
+  // all bytes. It lies in `buffers` until they are used again.
+  base::Result<std::span<const std::byte>> unpack(const Segment& segment,
+                                                  SegmentBuffers& buffers) const;
+  // One content of what a segment unpacked to.
+  [[nodiscard]] std::span<const std::byte> content_in(const Segment& segment,
+                                                      std::span<const std::byte> raw,
+                                                      std::uint32_t content) const;
 
  private:
   Archive(base::FileSystem& files, std::string path, Front front, std::uint64_t file_bytes);
-  base::Result<std::vector<std::byte>> read(const Segment& segment) const;
+  // `into`: of stored_bytes, and of raw_bytes.
+  base::Status read(const Segment& segment, std::span<std::byte> into) const;
+  base::Status unpack_blocks(const Segment& segment, std::span<const std::byte> stored,
+                             std::span<std::byte> into) const;
 
   base::FileSystem& files_;
   const std::string path_;

@@ -1,5 +1,7 @@
 #include "cache/archive.h"
 
+#include <cstring>
+
 #include "cache/archive_writer.h"
 #include "cache/test_cache.h"
 
@@ -76,7 +78,7 @@ TEST(Archive, OfSeveralBlocks) {
     tree["ab/c" + std::to_string(i) + ".so"] = code_like(1'500'000, i);
   }
   tree["cd/large.so"] = code_like(11'000'000, 99);
-  tree["cd/zeros.so"] = std::string(9'000'000, '\0');
+  tree["cd/ones.so"] = std::string(9'000'000, '\1');
   write_tree(files, "/c", tree);
   ASSERT_TRUE(pack_tree(files, "/c", "/x.hwc", test_binding()).ok());
   const auto archive = open_archive(files, "/x.hwc");
@@ -142,13 +144,50 @@ TEST(Archive, EveryBitOfEveryByteIsCovered) {
   }
 }
 
+TEST(Archive, OfTheVersionBefore) {
+  Small small;
+  // The seal covers the version: made again by who has no key.
+  ASSERT_TRUE(pack_tree(small.files, "/c", "/u.hwc", test_binding()).ok());
+  std::string older = small.files.contents().at("/u.hwc");
+  older[8] = 1;
+  HeadRecord head{};
+  std::memcpy(&head, older.data(), sizeof head);
+  base::Sha256Stream stream;
+  const std::string_view view = older;
+  stream.add(base::bytes_of(view.substr(0, sizeof head)));
+  stream.add(base::bytes_of(
+      view.substr(sizeof head + head.blocks_bytes, head.binding_bytes + head.index_bytes + 32)));
+  const base::Sha256 seal = stream.finish();
+  std::memcpy(older.data() + older.size() - 96, seal.data(), seal.size());
+  EXPECT_TRUE(small.read(older).ok()) << small.read(older).message();
+}
+
+TEST(Archive, ABlockThatUnpacksToMoreThanItSays) {
+  const std::string text(100'000, 'x');
+  PackedBlock block = pack_block(base::bytes_of(text));
+  for (const std::uint32_t less : {1U, 99'999U}) {
+    BlockRecord record = block.record;
+    record.raw_bytes -= less;
+    std::vector<std::byte> into(record.raw_bytes);
+    EXPECT_EQ(unpack_block(record, block.stored, into, "x").code(), base::Code::corrupt) << less;
+  }
+  block.record.raw_bytes += 1;
+  std::vector<std::byte> into(block.record.raw_bytes);
+  EXPECT_EQ(unpack_block(block.record, block.stored, into, "x").code(), base::Code::corrupt);
+}
+
 TEST(Archive, OfANewerVersion) {
   Small small;
   std::string newer = small.bytes;
-  newer[8] = 2;
+  newer[8] = 3;
   const base::Status status = small.read(newer);
   EXPECT_EQ(status.code(), base::Code::unsupported);
   EXPECT_NE(status.message().find("take a newer one"), std::string::npos) << status.message();
+  newer[8] = 0;
+  EXPECT_EQ(small.read(newer).code(), base::Code::unsupported);
+  newer = small.bytes;
+  newer[12] = 1;  // a flag
+  EXPECT_EQ(small.read(newer).code(), base::Code::unsupported);
 }
 
 TEST(Trust, OnlyOfThoseWhoAreTrusted) {

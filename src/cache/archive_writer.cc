@@ -16,6 +16,8 @@ using base::Status;
 namespace {
 
 constexpr std::int64_t kWasteAgeNs = 3600 * base::kNsPerSecond;
+constexpr std::uint64_t kWriteBackBytes = 4 << 20;
+constexpr std::uint64_t kPageBytes = 4096;
 
 // Of writers of the same archive that were killed. One that still writes is younger.
 void clear_waste(base::FileSystem& files, const std::string& folder, const std::string& begin) {
@@ -81,6 +83,12 @@ Status ArchiveWriter::write(std::span<const std::byte> data) {
   }
   Status status = file_->write(file_bytes_, data);
   if (status.ok()) file_bytes_ += data.size();
+  if (file_bytes_ - begun_bytes_ >= kWriteBackBytes) {
+    // The disk works while the next blocks are made; finish() waits for what is left.
+    const std::uint64_t bytes = (file_bytes_ - begun_bytes_) / kPageBytes * kPageBytes;
+    file_->begin_write_back(begun_bytes_, bytes);
+    begun_bytes_ += bytes;
+  }
   return status;
 }
 

@@ -63,6 +63,7 @@ class ArchiveWriter {
   const std::string temporary_;
   std::unique_ptr<base::OutputFile> file_;
   std::uint64_t file_bytes_ = sizeof(HeadRecord);
+  std::uint64_t begun_bytes_ = 0;  // that the disk has been given
   Index index_;
   std::uint64_t raw_bytes_ = 0;
   std::map<base::Sha256, std::uint32_t> ids_;

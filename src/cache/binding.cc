@@ -47,6 +47,21 @@ bool take_flags(const Json& json, std::vector<std::string>& flags) {
   return true;
 }
 
+// Older archives have none.
+bool take_commands(const Json& json, std::vector<std::string>& commands) {
+  const auto it = json.find("commands");
+  if (it == json.end()) return true;
+  if (!it->is_array() || it->size() > commands_max) return false;
+  for (const Json& each : *it) {
+    if (!each.is_string()) return false;
+    commands.push_back(each.get<std::string>());
+    if (commands.back().size() > binding_text_bytes_max || !is_printable(commands.back())) {
+      return false;
+    }
+  }
+  return true;
+}
+
 std::string missing_flags(const Binding& archive, const Binding& here) {
   std::vector<std::string> missing;
   std::ranges::set_difference(archive.cpu_flags, here.cpu_flags, std::back_inserter(missing));
@@ -69,6 +84,7 @@ std::string to_text(const Binding& binding) {
   for (const Field& field : kFields) json[field.name] = binding.*field.text;
   json["cpu_flags"] = binding.cpu_flags;
   json["created_ns"] = binding.created_ns;
+  if (!binding.commands.empty()) json["commands"] = binding.commands;
   return json.dump(1, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
@@ -97,6 +113,7 @@ Result<Binding> parse_binding(std::string_view text, const std::string& path) {
   }
   if (!is_family(binding.family)) return bad("family");
   if (!take_flags(json, binding.cpu_flags)) return bad("cpu_flags");
+  if (!take_commands(json, binding.commands)) return bad("commands");
   const auto created = json.find("created_ns");
   if (created == json.end() || !created->is_number_integer()) return bad("created_ns");
   binding.created_ns = created->get<std::int64_t>();
@@ -122,11 +139,22 @@ std::string difference(const Binding& a, const Binding& b) {
   return fmt::format("processor: '{}' and '{}'", here, there);
 }
 
+std::string misfit(const Binding& archive, const Binding& here, bool elsewhere) {
+  for (const Field& field : std::span(kFields).first(kIdentityFields)) {
+    if (archive.*field.text == here.*field.text) continue;
+    if (elsewhere && field.text == &Binding::environment) continue;
+    return fmt::format("{} is '{}' there and '{}' here", field.name, archive.*field.text,
+                       here.*field.text);
+  }
+  const std::string missing = missing_flags(archive, here);
+  return missing.empty() ? "" : "this processor lacks " + missing;
+}
+
 Status check_fits(const Binding& archive, const Binding& here, const std::string& path) {
   for (const Field& field : std::span(kFields).first(kIdentityFields)) {
     const std::string& theirs = archive.*field.text;
     const std::string& ours = here.*field.text;
-    if (ours.empty() || ours == theirs) continue;
+    if (ours.empty() || ours == theirs || field.text == &Binding::environment) continue;
     return Status::invalid(
         fmt::format("{}: packed for another machine or environment ({} is '{}' there and '{}' "
                     "here); pack one here",

@@ -35,7 +35,9 @@ TEST(Binding, FamilyAndTimeAreNotPartOfTheIdentity) {
     changed.*text += "x";
     EXPECT_NE(identity_of(changed), identity_of(test_binding()));
     EXPECT_NE(difference(changed, test_binding()), "");
-    EXPECT_FALSE(check_fits(test_binding(), changed, "x").ok());
+    EXPECT_EQ(check_fits(test_binding(), changed, "x").ok(), text == &Binding::environment);
+    EXPECT_NE(misfit(test_binding(), changed, false), "");
+    EXPECT_EQ(misfit(test_binding(), changed, true).empty(), text == &Binding::environment);
   }
 }
 

@@ -37,16 +37,17 @@ ZSTD_DCtx* decompressor() {
 
 PackedBlock pack_block(std::span<const std::byte> raw) {
   HW_CHECK(!raw.empty() && raw.size() <= block_raw_bytes_max);
-  PackedBlock block;
-  block.stored.resize(ZSTD_compressBound(raw.size()));
-  const std::size_t bytes = ZSTD_compressCCtx(
-      compressor(), block.stored.data(), block.stored.size(), raw.data(), raw.size(), zstd_level);
+  // Written to again and again: a fresh one would cost as much as a good part of the work.
+  thread_local std::vector<std::byte> squeezed;
+  const std::size_t bound = ZSTD_compressBound(raw.size());
+  if (squeezed.size() < bound) squeezed.resize(bound);
+  const std::size_t bytes = ZSTD_compressCCtx(compressor(), squeezed.data(), squeezed.size(),
+                                              raw.data(), raw.size(), zstd_level);
   HW_CHECK(ZSTD_isError(bytes) == 0);
-  if (bytes < raw.size() && raw.size() <= bytes * block_ratio_max) {
-    block.stored.resize(bytes);
-  } else {
-    block.stored.assign(raw.begin(), raw.end());
-  }
+  const bool smaller = bytes < raw.size() && raw.size() <= bytes * block_ratio_max;
+  const auto stored = smaller ? std::span<const std::byte>(squeezed).first(bytes) : raw;
+  PackedBlock block;
+  block.stored.assign(stored.begin(), stored.end());
   block.record.sha256 = base::sha256(block.stored);
   block.record.stored_bytes = static_cast<std::uint32_t>(block.stored.size());
   block.record.raw_bytes = static_cast<std::uint32_t>(raw.size());

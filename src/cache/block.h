@@ -12,7 +12,7 @@
 
 namespace headway::cache {
 
-inline constexpr int zstd_level = 3;
+inline constexpr int zstd_level = 2;  // a third less time than 3, a twentieth more bytes
 
 struct PackedBlock {
   BlockRecord record{};

@@ -94,15 +94,19 @@ class Collector {
     return {};
   }
 
-  // The new one is there before the others go: whoever looks meanwhile misses nothing.
+  // The new one is there before the others go: whoever looks meanwhile misses nothing. A dry run
+  // reads and merges, too: only so it knows which are damaged, and how large the new one is.
   Status merge(const std::string& folder, const std::vector<Shelved>& group) {
-    if (options_.dry_run) return plan_merge(group);
     std::vector<std::unique_ptr<Archive>> archives;
     std::vector<Shelved> good;
     for (const Shelved& one : group) {
       auto archive = take(shelf_, one, options_.trust, scratch_, options_.threads);
       if (!archive.ok()) {
         done_.notes.push_back(archive.status().message());
+        if (archive.status().code() != base::Code::corrupt) continue;
+        // Of use to nobody, and in everybody's way.
+        if (Status status = remove(one); !status.ok()) return status;
+        std::erase_if(kept_, [&](const Shelved& kept) { return kept.name == one.name; });
         continue;
       }
       archives.push_back(std::move(*archive));
@@ -117,7 +121,9 @@ class Collector {
                        {.key = options_.key, .created_ns = options_.now_ns, .progress = {}});
     if (!merged.ok()) return merged.status();
     const std::string name = fmt::format("{}/{}{}", folder, merged->content, archive_suffix);
-    if (auto put = shelf_.put(path, name); !put.ok()) return put.status();
+    if (!options_.dry_run) {
+      if (auto put = shelf_.put(path, name); !put.ok()) return put.status();
+    }
     for (const Shelved& one : good) {
       if (one.name == name) continue;  // it held all of the others
       if (Status status = remove(one); !status.ok()) return status;
@@ -126,17 +132,6 @@ class Collector {
     }
     const bool there = std::ranges::find(kept_, name, &Shelved::name) != kept_.end();
     if (!there) kept_.push_back({name, merged->file_bytes, options_.now_ns});
-    return {};
-  }
-
-  Status plan_merge(const std::vector<Shelved>& group) {
-    const auto largest = std::ranges::max_element(group, {}, &Shelved::bytes);
-    for (const Shelved& one : group) {
-      if (one.name == largest->name) continue;
-      done_.removed.push_back(one.name);
-      ++done_.merged;
-      std::erase_if(kept_, [&](const Shelved& kept) { return kept.name == one.name; });
-    }
     return {};
   }
 

@@ -34,8 +34,8 @@ struct Collected {
   std::vector<std::string> notes;    // what could not be merged, and why
 };
 
-// `scratch`: an empty folder. In a dry run the sizes of what would be merged are not known: each
-// group counts as its largest archive.
+// Archives of a group that is merged are read, and those that are damaged removed. `scratch`: an
+// empty folder. A dry run tells the same and leaves the shelf as it is.
 base::Result<Collected> collect(Shelf& shelf, const CollectOptions& options,
                                 const std::string& scratch);
 

@@ -17,7 +17,8 @@ namespace headway::cache {
 static_assert(std::endian::native == std::endian::little, "records are copied as they lie");
 
 inline constexpr std::array<std::uint8_t, 8> archive_magic = {0x89, 'H', 'W', 'C', 13, 10, 26, 10};
-inline constexpr std::uint32_t archive_version = 1;
+inline constexpr std::uint32_t archive_version = 2;
+inline constexpr std::uint32_t archive_version_min = 1;  // had no kind "blob", else the same
 
 struct HeadRecord {
   std::array<std::uint8_t, 8> magic;

@@ -63,10 +63,10 @@ Result<Layout> parse_head(std::string_view first_bytes, std::uint64_t file_bytes
     return bad("not a cache archive of Headway");
   }
   if (there < sizeof head) return bad("cut off in its head; take another copy of the archive");
-  if (head.version != archive_version || head.flags != 0) {
+  if (head.version < archive_version_min || head.version > archive_version || head.flags != 0) {
     return Status(
         base::Code::unsupported,
-        fmt::format("{}: version {} with flags {:#x}, this Headway reads version {}: take "
+        fmt::format("{}: version {} with flags {:#x}, this Headway reads versions up to {}: take "
                     "a newer one",
                     path, head.version, head.flags, archive_version));
   }

@@ -124,6 +124,27 @@ TEST(Index, Bombs) {
   EXPECT_NE(why_not(index), "");
 }
 
+TEST(Index, MoreThanAnArchiveMayHold) {
+  Index index;
+  const auto add = [&](int number, std::uint64_t bytes) {
+    index.contents.push_back({digest(number), bytes});
+    index.entries.push_back({.path = "ab/c" + std::to_string(number) + ".py",
+                             .key = {},
+                             .kind = Kind::source,
+                             .content = static_cast<std::uint32_t>(number)});
+  };
+  for (int i = 0; i < 129; ++i) add(i, content_bytes_max);
+  EXPECT_NE(why_not(index).find("the size of its contents"), std::string::npos) << why_not(index);
+  index = {};
+  add(0, content_bytes_max + 1);
+  EXPECT_NE(why_not(index).find("a content's size"), std::string::npos) << why_not(index);
+  index = {};
+  for (int i = 0; i < 4097; ++i) {
+    index.blocks.push_back({digest(i), block_raw_bytes_max, block_raw_bytes_max});
+  }
+  EXPECT_NE(why_not(index).find("the size of its blocks"), std::string::npos) << why_not(index);
+}
+
 TEST(Index, CountsThatAreTooLarge) {
   std::string bytes = to_bytes(good_index());
   for (const std::size_t at : {0U, 4U, 8U, 12U}) {

@@ -106,6 +106,8 @@ std::string_view name_of(Kind kind) {
       return "triton";
     case Kind::selection:
       return "selection";
+    case Kind::blob:
+      return "blob";
   }
   HW_CHECK(false);
   return "";
@@ -134,6 +136,10 @@ std::optional<Kind> kind_of_path(std::string_view path) {
   if (parts[0] == "triton" && depth == 4 && is_number(parts[1])) return Kind::triton;
   if (parts[0] == "cache" && depth == 2) return Kind::selection;
   if (is_hashed_folder(parts[0]) && depth == 2) return kind_of_code(parts[1]);
+  if (parts[0] == "mega" && depth == 3 && base::sha256_of_hex(parts[1]) &&
+      (parts[2] == "order" || base::sha256_of_hex(parts[2]))) {
+    return Kind::blob;
+  }
   return std::nullopt;
 }
 

@@ -25,10 +25,11 @@ enum class Kind : std::uint8_t {
   precompile = 7,    // dynamo/<key>/entry
   triton = 8,        // triton/<device>/<key>/<name>
   selection = 9,     // cache/<hash>: which kernel of several
+  blob = 10,         // mega/<digest>/…: of an archive only, no file of the directory (mega.h)
 };
-inline constexpr std::array all_kinds = {Kind::inductor,   Kind::aot_autograd, Kind::source,
-                                         Kind::library,    Kind::autotune,     Kind::pgo,
-                                         Kind::precompile, Kind::triton,       Kind::selection};
+inline constexpr std::array all_kinds = {
+    Kind::inductor, Kind::aot_autograd, Kind::source, Kind::library,   Kind::autotune,
+    Kind::pgo,      Kind::precompile,   Kind::triton, Kind::selection, Kind::blob};
 
 [[nodiscard]] std::string_view name_of(Kind kind);
 [[nodiscard]] std::optional<Kind> kind_of_number(std::uint8_t number);
@@ -36,6 +37,11 @@ inline constexpr std::array all_kinds = {Kind::inductor,   Kind::aot_autograd, K
 // Which kind a file at this path is; none: not one that belongs into an archive, be it that the
 // path leads outside, names something hidden, a lock or a temporary file, or is of no known place.
 [[nodiscard]] std::optional<Kind> kind_of_path(std::string_view path);
+
+// Does it become a file of the cache directory?
+[[nodiscard]] inline bool is_file_kind(Kind kind) {
+  return kind != Kind::blob;
+}
 
 // The folders of a cache directory that may hold entries: a file elsewhere is not looked for.
 [[nodiscard]] bool is_cache_folder(std::string_view name);

@@ -43,30 +43,61 @@ struct Placed {
   base::Sha256 sha256{};
 };
 
-// Each path once: the last artifact of a path stays, where the first one was.
-std::vector<Placed> place_all(const std::vector<MegaChunk>& chunks, const Binding& binding,
-                              Imported& imported) {
-  std::vector<Placed> placed;
-  std::map<std::string, std::size_t> places;
-  for (const MegaChunk& chunk : chunks) {
-    for (const MegaArtifact& artifact : chunk.artifacts) {
-      const auto place = mega_place(chunk.type, artifact);
-      if (!place || artifact.content.size() > content_bytes_max) {
-        ++imported.left_out;
-        continue;
-      }
-      const auto [known, first] = places.try_emplace(place->path, placed.size());
-      if (first) placed.emplace_back();
-      imported.repeated += first ? 0 : 1;
-      Placed& one = placed[known->second];
-      one.entry = {
-          .path = place->path, .key = {}, .kind = place->kind, .time_ns = binding.created_ns};
-      if (mega_key(one.entry) != artifact.key) one.entry.key = artifact.key;
-      one.content = artifact.content;
-      one.sha256 = base::sha256(base::bytes_of(artifact.content));
+// The blob with a digest in each content's place.
+std::string order_of(const std::vector<MegaChunk>& chunks,
+                     const std::vector<base::Sha256>& digests) {
+  std::vector<MegaChunk> order = chunks;
+  std::size_t next = 0;
+  for (MegaChunk& chunk : order) {
+    for (MegaArtifact& artifact : chunk.artifacts) {
+      const base::Sha256& digest = digests[next++];
+      artifact.content = {reinterpret_cast<const char*>(digest.data()), digest.size()};
     }
   }
-  return placed;
+  return to_blob(order);
+}
+
+struct Placing {
+  std::vector<Placed> placed;  // each path once
+  std::string order;           // a content of its own
+};
+
+// The last artifact of a path is its file, where the first one was.
+Placing place_all(const std::vector<MegaChunk>& chunks, const base::Sha256& blob,
+                  const Binding& binding, Imported& imported) {
+  Placing all;
+  std::map<std::string, std::size_t> places;
+  std::map<base::Sha256, std::string_view> contents;
+  std::vector<base::Sha256> digests;
+  const auto put = [&](const std::string& path, Kind kind, std::string_view content,
+                       const base::Sha256& sha256) -> Entry& {
+    const auto [known, first] = places.try_emplace(path, all.placed.size());
+    if (first) all.placed.emplace_back();
+    imported.repeated += first ? 0 : 1;
+    all.placed[known->second] = {
+        {.path = path, .key = {}, .kind = kind, .time_ns = binding.created_ns}, content, sha256};
+    return all.placed[known->second].entry;
+  };
+  for (const MegaChunk& chunk : chunks) {
+    for (const MegaArtifact& artifact : chunk.artifacts) {
+      digests.push_back(base::sha256(base::bytes_of(artifact.content)));
+      contents.emplace(digests.back(), artifact.content);
+      const auto place = mega_place(chunk.type, artifact);
+      imported.left_out += place ? 0 : 1;
+      if (!place) continue;
+      Entry& entry = put(place->path, place->kind, artifact.content, digests.back());
+      if (mega_key(entry) != artifact.key) entry.key = artifact.key;
+    }
+  }
+  imported.entries = all.placed.size();
+  for (const Placed& one : all.placed) contents.erase(one.sha256);
+  for (const auto& [sha256, content] : contents) {
+    (void)put(fmt::format("mega/{}/{}", base::hex(blob), base::hex(sha256)), Kind::blob, content,
+              sha256);
+  }
+  all.order = order_of(chunks, digests);
+  (void)put(order_path(blob), Kind::blob, all.order, base::sha256(base::bytes_of(all.order)));
+  return all;
 }
 
 Status write_contents(const std::vector<Placed>& placed, ArchiveWriter& writer) {
@@ -107,6 +138,10 @@ std::optional<MegaPlace> mega_place(const std::string& type, const MegaArtifact&
   return MegaPlace{std::move(*path), *kind};
 }
 
+std::string order_path(const base::Sha256& blob) {
+  return fmt::format("mega/{}{}", base::hex(blob), order_suffix);
+}
+
 std::string_view mega_type(Kind kind) {
   switch (kind) {
     case Kind::inductor:
@@ -123,6 +158,7 @@ std::string_view mega_type(Kind kind) {
     case Kind::library:
     case Kind::triton:
     case Kind::selection:
+    case Kind::blob:
       return "";
   }
   return "";
@@ -148,9 +184,19 @@ Result<Imported> import_mega(std::string_view blob, const std::string& blob_path
                              const std::string& path) {
   auto chunks = parse_blob(blob, blob_path);
   if (!chunks.ok()) return chunks.status();
+  for (const MegaChunk& chunk : *chunks) {
+    for (const MegaArtifact& artifact : chunk.artifacts) {
+      if (artifact.content.size() <= content_bytes_max) continue;
+      return Status::invalid(
+          fmt::format("{}: an artifact of more than {} GiB: too much for an "
+                      "archive",
+                      blob_path, content_bytes_max >> 30));
+    }
+  }
   Imported imported;
-  const std::vector<Placed> placed = place_all(*chunks, binding, imported);
-  if (placed.empty()) {
+  const Placing all = place_all(*chunks, base::sha256(base::bytes_of(blob)), binding, imported);
+  const std::vector<Placed>& placed = all.placed;
+  if (imported.entries == 0) {
     return Status::invalid(blob_path + ": nothing in it belongs into a cache directory");
   }
   auto writer = ArchiveWriter::create(files, path);
@@ -161,49 +207,8 @@ Result<Imported> import_mega(std::string_view blob, const std::string& blob_path
     if (!status.ok()) return status;
   }
   if (Status status = (*writer)->finish(binding, key); !status.ok()) return status;
-  imported.entries = placed.size();
   imported.file_bytes = (*writer)->file_bytes();
   return imported;
-}
-
-Result<Exported> export_mega(const Archive& archive) {
-  const Index& index = archive.index();
-  Exported exported;
-  std::vector<MegaChunk> chunks;
-  std::map<std::uint32_t, std::vector<std::byte>> segments;
-  std::uint64_t bytes = 0;
-  for (const Entry& entry : index.entries) {
-    const std::string_view type = mega_type(entry.kind);
-    if (type.empty()) {
-      ++exported.left_out;
-      continue;
-    }
-    bytes += index.contents[entry.content].bytes;
-    if (bytes > blob_bytes_max) {
-      return Status::invalid(fmt::format("{}: more than {} GiB of artifacts: too much for one blob",
-                                         archive.path(), blob_bytes_max >> 30));
-    }
-    const std::uint32_t segment = archive.segment_of(entry.content);
-    if (!segments.contains(segment)) {
-      auto raw = archive.read_raw(archive.segments()[segment]);
-      if (!raw.ok()) return raw.status();
-      segments.emplace(segment, std::move(*raw));
-    }
-    std::uint64_t begin = 0;
-    for (std::uint32_t i = archive.segments()[segment].first_content; i < entry.content; ++i) {
-      begin += index.contents[i].bytes;
-    }
-    auto chunk = std::ranges::find(chunks, type, &MegaChunk::type);
-    if (chunk == chunks.end()) {
-      chunk = chunks.insert(chunks.end(), {.type = std::string(type), .artifacts = {}});
-    }
-    const char* data = reinterpret_cast<const char*>(segments.at(segment).data());
-    chunk->artifacts.push_back(
-        {mega_key(entry), std::string_view(data + begin, index.contents[entry.content].bytes)});
-    ++exported.artifacts;
-  }
-  exported.blob = to_blob(chunks);
-  return exported;
 }
 
 }  // namespace headway::cache

@@ -131,15 +131,12 @@ std::string_view take_chunk(Reader& reader, std::vector<MegaChunk>& chunks, std:
   // Each artifact has two lengths at least.
   if (count > reader.left() / 16 || (total += count) > blob_artifacts_max)
     return "a chunk's length";
-  auto chunk = std::ranges::find(chunks, type, &MegaChunk::type);
-  if (chunk == chunks.end()) {
-    if (chunks.size() == blob_types_max) return "too many types";
-    chunk = chunks.insert(chunks.end(), MegaChunk{.type = type, .artifacts = {}});
-  }
+  if (chunks.size() == blob_chunks_max) return "too many chunks";
+  MegaChunk& chunk = chunks.emplace_back(MegaChunk{.type = std::move(type), .artifacts = {}});
   for (std::uint64_t i = 0; i < count; ++i) {
     MegaArtifact artifact;
     if (!reader.text(artifact.key) || !reader.bytes(artifact.content)) return "an artifact";
-    chunk->artifacts.push_back(std::move(artifact));
+    chunk.artifacts.push_back(std::move(artifact));
   }
   return "";
 }

@@ -4,9 +4,9 @@
 //   u32 CRC-32 of the rest | u64 version 1 | chunk …
 //   chunk: str type | u64 count | (str key | bytes content) …
 //
-// with big-endian numbers, bytes as u64 length and data, str as bytes of base64 of UTF-8. torch's
-// own loader keeps only the last chunk of a type; here chunks of one type are united, and what is
-// written has one of each. Pure.
+// with big-endian numbers, bytes as u64 length and data, str as bytes of base64 of UTF-8. A process
+// that saves twice writes a second chunk of a type behind the first, and torch's own loader keeps
+// only the last one of each. Pure.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace headway::cache {
 
 inline constexpr std::uint64_t blob_bytes_max = 16ULL << 30;
 inline constexpr std::size_t blob_artifacts_max = 1'000'000;
-inline constexpr std::size_t blob_types_max = 1000;
+inline constexpr std::size_t blob_chunks_max = 100'000;
 inline constexpr std::size_t blob_text_bytes_max = 4096;
 
 struct MegaArtifact {
@@ -32,7 +32,8 @@ struct MegaChunk {
   std::vector<MegaArtifact> artifacts;
 };
 
-// Types in the order of their first chunk. Contents point into `blob`.
+// Chunks as they lie there. Contents point into `blob`. What is accepted and written again has the
+// same bytes.
 base::Result<std::vector<MegaChunk>> parse_blob(std::string_view blob, const std::string& path);
 [[nodiscard]] std::string to_blob(const std::vector<MegaChunk>& chunks);
 

@@ -1,6 +1,9 @@
 #include "cache/mega.h"
 
+#include "cache/archive_writer.h"
+#include "cache/merge.h"
 #include "cache/test_cache.h"
+#include "cache/unpack.h"
 
 namespace headway::cache {
 namespace {
@@ -38,14 +41,14 @@ TEST(MegaBlob, RoundTripIsExact) {
   EXPECT_EQ(to_blob(parsed.value()), blob);
 }
 
-TEST(MegaBlob, ChunksOfOneTypeAreUnited) {
+TEST(MegaBlob, ChunksOfOneTypeStayApart) {
   const std::string blob =
-      to_blob({{"pgo", {{"a", "1"}}}, {"inductor", {{"fab", "2"}}}, {"pgo", {{"b", "3"}}}});
+      to_blob({{"pgo", {{"a", "1"}}}, {"inductor", {}}, {"pgo", {{"b", "3"}}}});
   const auto parsed = parse_blob(blob, "b");
   ASSERT_TRUE(parsed.ok());
-  ASSERT_EQ(parsed.value().size(), 2U);
-  EXPECT_EQ(parsed.value()[0].artifacts.size(), 2U);
-  EXPECT_EQ(parsed.value()[0].artifacts[1].content, "3");
+  ASSERT_EQ(parsed.value().size(), 3U);
+  EXPECT_EQ(parsed.value()[2].artifacts[0].content, "3");
+  EXPECT_EQ(to_blob(parsed.value()), blob);
 }
 
 TEST(MegaBlob, DamagedOrHostile) {
@@ -126,16 +129,89 @@ TEST(Mega, ThroughAnArchiveAndBackIsExact) {
   EXPECT_EQ(exported.value().blob, blob);
 }
 
-TEST(Mega, TheLastStateOfAJobCounts) {
+// What a process writes that saves three times, with a type that nobody knows and a key that leads
+// elsewhere.
+std::vector<MegaChunk> several_saves() {
+  return {{"inductor", {{"fabc", "graph"}}},
+          {"pgo", {{"j:0:", "first"}, {"k:0:", "k"}, {"j:0:", "second"}}},
+          {"new", {{"a", "b"}}},
+          {"inductor", {{"fabc", "graph"}, {"fxyz", "other"}}},
+          {"autotune", {{"../../evil", "x"}}},
+          {"pgo", {{"j:0:", "first"}, {"j:0:", "last"}}}};
+}
+
+TEST(Mega, EveryStateOfAJobIsKeptInOrder) {
   SimFileSystem files;
-  const std::string blob = to_blob(
-      {{"pgo", {{"j:0:", "first"}, {"k:0:", "k"}, {"j:0:", "last"}}}, {"new", {{"a", "b"}}}});
+  const std::string blob = to_blob(several_saves());
   const auto imported = import_mega(blob, "b", test_binding(), nullptr, files, "/x.hwc");
-  ASSERT_TRUE(imported.ok());
-  EXPECT_EQ(imported.value().repeated, 1U);
-  EXPECT_EQ(imported.value().left_out, 1U);
-  Tree tree = tree_of(*open_archive(files, "/x.hwc"));
-  EXPECT_EQ(tree["dynamo/code_state_j_0_.pkl"], "last");
+  ASSERT_TRUE(imported.ok()) << imported.status().message();
+  EXPECT_EQ(imported.value().entries, 4U);
+  EXPECT_EQ(imported.value().repeated, 4U);
+  EXPECT_EQ(imported.value().left_out, 2U);
+  const auto archive = open_archive(files, "/x.hwc");
+  EXPECT_EQ(tree_of(*archive)["dynamo/code_state_j_0_.pkl"], "last");
+  const auto exact = export_mega(*archive);
+  ASSERT_TRUE(exact.ok()) << exact.status().message();
+  EXPECT_TRUE(exact.value().exact);
+  EXPECT_EQ(exact.value().repeated_types, 2U);
+  EXPECT_EQ(exact.value().blob, blob);
+  const auto united = export_mega(*archive, true);
+  ASSERT_TRUE(united.ok());
+  EXPECT_EQ(united.value().blob, to_blob({{"inductor", {{"fabc", "graph"}, {"fxyz", "other"}}},
+                                          {"pgo", {{"j:0:", "last"}, {"k:0:", "k"}}}}));
+}
+
+TEST(Mega, NoFileIsMadeOfWhatIsKeptForTheBlob) {
+  SimFileSystem files;
+  ASSERT_TRUE(
+      import_mega(to_blob(several_saves()), "b", test_binding(), nullptr, files, "/x.hwc").ok());
+  const auto archive = open_archive(files, "/x.hwc");
+  const std::vector<const Archive*> archives = {archive.get()};
+  for (const Target& target : targets_of(archives, unite(archives), {})) {
+    EXPECT_NE(kind_of_path(target.path), Kind::blob) << target.path;
+  }
+  // Nor is what lies in a directory under such a name packed.
+  const std::string path = order_path(base::sha256({}));
+  write_tree(files, "/c", {{path, "evil"}, {"ab/c.py", "x"}});
+  ASSERT_TRUE(pack_tree(files, "/c", "/y.hwc", test_binding()).ok());
+  EXPECT_EQ(tree_of(*open_archive(files, "/y.hwc")).size(), 1U);
+}
+
+TEST(Mega, OfTwoBlobsAUnion) {
+  SimFileSystem files;
+  const std::string one = to_blob(several_saves()), two = to_blob({{"inductor", {{"fq1", "q"}}}});
+  ASSERT_TRUE(import_mega(one, "b", test_binding(), nullptr, files, "/1.hwc").ok());
+  ASSERT_TRUE(import_mega(two, "b", test_binding(), nullptr, files, "/2.hwc").ok());
+  const auto first = open_archive(files, "/1.hwc"), second = open_archive(files, "/2.hwc");
+  const std::vector<const Archive*> both = {first.get(), second.get()};
+  ASSERT_TRUE(merge_archives(files, both, "/m.hwc", {}).ok());
+  const auto exported = export_mega(*open_archive(files, "/m.hwc"));
+  ASSERT_TRUE(exported.ok()) << exported.status().message();
+  EXPECT_FALSE(exported.value().exact);
+  EXPECT_EQ(exported.value().artifacts, 5U);
+  // The same blob twice is one.
+  const std::vector<const Archive*> twice = {first.get(), first.get()};
+  ASSERT_TRUE(merge_archives(files, twice, "/t.hwc", {}).ok());
+  EXPECT_EQ(export_mega(*open_archive(files, "/t.hwc")).value().blob, one);
+}
+
+TEST(Mega, AnOrderThatGivesAnotherBlobIsNotTaken) {
+  SimFileSystem files;
+  const std::string blob = to_blob(several_saves());
+  ASSERT_TRUE(import_mega(blob, "b", test_binding(), nullptr, files, "/x.hwc").ok());
+  const auto archive = open_archive(files, "/x.hwc");
+  auto writer = ArchiveWriter::create(files, "/y.hwc");
+  ASSERT_TRUE(writer.ok());
+  for (const Segment& segment : archive->segments()) {
+    ASSERT_TRUE((*writer)->append(*archive, segment).ok());
+  }
+  for (Entry entry : archive->index().entries) {
+    if (entry.path.ends_with(order_suffix)) entry.path = order_path(base::sha256({}));
+    ASSERT_TRUE((*writer)->add_entry(entry, archive->index().contents[entry.content].sha256).ok());
+  }
+  ASSERT_TRUE((*writer)->finish(test_binding(), nullptr).ok());
+  EXPECT_EQ(export_mega(*open_archive(files, "/y.hwc")).status().code(), base::Code::corrupt);
+  EXPECT_TRUE(export_mega(*open_archive(files, "/y.hwc"), true).ok());
 }
 
 TEST(Mega, OfAPackedDirectory) {

@@ -1,9 +1,11 @@
 #include "cache/merge.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
 
+#include "base/check.h"
 #include "cache/archive_writer.h"
 
 namespace headway::cache {
@@ -82,10 +84,11 @@ class Merger {
       const base::Sha256& sha256 = archive.index().contents[segment.first_content + i].sha256;
       if (needed_.contains(sha256) && !writer_.has(sha256) && !waits(sha256)) fresh.push_back(i);
     }
-    if (fresh.empty()) return {};
+    if (fresh.empty()) return archive.read_stored(segment).status();
     if (fresh.size() == segment.contents && segment.raw_bytes >= kCopiedRawBytesMin) {
-      copied_bytes += segment.stored_bytes;
-      return writer_.append(archive, segment);
+      Status status = writer_.append(archive, segment);
+      if (status.ok()) copied_bytes += segment.stored_bytes;
+      return status;
     }
     const auto raw = archive.read_raw(segment);
     if (!raw.ok()) return raw.status();
@@ -102,6 +105,13 @@ class Merger {
       begin += content.bytes;
     }
     return {};
+  }
+
+  // Of a segment that is damaged nothing was taken. Null: others had all of it.
+  [[nodiscard]] const base::Sha256* missing() const {
+    const auto at =
+        std::ranges::find_if(needed_, [&](const auto& one) { return !writer_.has(one.first); });
+    return at == needed_.end() ? nullptr : &at->first;
   }
 
   // The rests of all kinds together: a block of each would be a waste.
@@ -127,6 +137,23 @@ class Merger {
 };
 static_assert(static_cast<std::size_t>(all_kinds.back()) == all_kinds.size());
 
+struct Damaged {
+  const Archive* archive = nullptr;
+  Status status;  // of its first block that is
+};
+
+// Whose damage it is that nobody has a content.
+Status loss_of(const base::Sha256& content, const std::vector<Damaged>& damaged) {
+  for (const Damaged& one : damaged) {
+    const auto& contents = one.archive->index().contents;
+    if (std::ranges::find(contents, content, &ContentRecord::sha256) != contents.end()) {
+      return one.status;
+    }
+  }
+  HW_CHECK(false);
+  return {};
+}
+
 }  // namespace
 
 Result<Merged> merge_archives(base::FileSystem& files, std::span<const Archive* const> archives,
@@ -137,13 +164,19 @@ Result<Merged> merge_archives(base::FileSystem& files, std::span<const Archive* 
   auto writer = ArchiveWriter::create(files, path);
   if (!writer.ok()) return writer.status();
   Merger merger(**writer, archives, all);
+  std::vector<Damaged> damaged;
   for (const Archive* archive : archives) {
+    Status first;
     for (const Segment& segment : archive->segments()) {
-      if (Status status = merger.take(*archive, segment); !status.ok()) return status;
+      const Status status = merger.take(*archive, segment);
+      if (!status.ok() && status.code() != base::Code::corrupt) return status;
+      if (first.ok()) first = status;
       if (options.progress) options.progress(segment.stored_bytes);
     }
+    if (!first.ok()) damaged.push_back({archive, std::move(first)});
   }
   if (Status status = merger.finish(); !status.ok()) return status;
+  if (const base::Sha256* lost = merger.missing()) return loss_of(*lost, damaged);
   for (const Chosen& chosen : all.entries) {
     const Index& index = archives[chosen.archive]->index();
     const Entry& entry = index.entries[chosen.entry];
@@ -152,8 +185,17 @@ Result<Merged> merge_archives(base::FileSystem& files, std::span<const Archive* 
   }
   Binding binding = archives[0]->binding();
   binding.created_ns = options.created_ns;
+  for (const Archive* archive : archives) {
+    for (const std::string& command : archive->binding().commands) {
+      const auto end = binding.commands.end();
+      const bool known = std::find(binding.commands.begin(), end, command) != end;
+      if (!known && binding.commands.size() < commands_max) binding.commands.push_back(command);
+    }
+  }
   if (Status status = (*writer)->finish(binding, options.key); !status.ok()) return status;
   const Index& index = (*writer)->index();
+  std::vector<std::string> told;
+  for (const Damaged& one : damaged) told.push_back(one.status.message());
   return Merged{.entries = index.entries.size(),
                 .contents = index.contents.size(),
                 .same = all.same,
@@ -162,7 +204,8 @@ Result<Merged> merge_archives(base::FileSystem& files, std::span<const Archive* 
                 .raw_bytes = index.entry_bytes(),
                 .file_bytes = (*writer)->file_bytes(),
                 .copied_bytes = merger.copied_bytes,
-                .content = base::hex(content_identity(index))};
+                .content = base::hex(content_identity(index)),
+                .damaged = std::move(told)};
 }
 
 }  // namespace headway::cache

@@ -30,9 +30,13 @@ struct Merged {
   std::uint64_t file_bytes = 0;
   std::uint64_t copied_bytes = 0;  // of blocks that were not packed again
   std::string content;             // hex(content_identity)
+  // Archives with a damaged block whose contents others had, each once, and what is wrong with it.
+  std::vector<std::string> damaged;
 };
 
-// Of the same binding; the caller knows whom to trust. `path` may be one of them.
+// Of the same binding; the caller knows whom to trust. `path` may be one of them. Every block is
+// read, needed or not, so that damage is told in whatever order they are named. An error only where
+// nobody has a content undamaged.
 base::Result<Merged> merge_archives(base::FileSystem& files,
                                     std::span<const Archive* const> archives,
                                     const std::string& path, const MergeOptions& options);

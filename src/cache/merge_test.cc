@@ -142,6 +142,43 @@ TEST(Merge, OverOneOfItself) {
   EXPECT_EQ(open_archive(stage.files, "/a.hwc")->index().entries.size(), 2U);
 }
 
+TEST(Merge, WhatIsDamagedInOneIsTakenFromAnother) {
+  for (const bool large : {false, true}) {  // a block that is packed again, or copied
+    Tree both;
+    for (unsigned i = 0; i < (large ? 8U : 1U); ++i) {
+      both["ab/c" + std::to_string(i) + ".so"] = code_like(large ? 2'000'000 : 1'000, i);
+    }
+    for (const bool damaged_first : {false, true}) {
+      Stage stage;
+      stage.add("bad", both);
+      stage.add("good", both);
+      stage.files.damage("/bad.hwc", sizeof(HeadRecord) + 10, 1);
+      auto list = stage.all();
+      if (!damaged_first) std::ranges::reverse(list);
+      auto merged = merge_archives(stage.files, list, "/merged.hwc", {});
+      ASSERT_TRUE(merged.ok()) << merged.status().message();
+      ASSERT_EQ(merged->damaged.size(), 1U);
+      EXPECT_TRUE(merged->damaged[0].starts_with("/bad.hwc: ")) << merged->damaged[0];
+      EXPECT_EQ(tree_of(*open_archive(stage.files, "/merged.hwc")), both);
+    }
+  }
+}
+
+TEST(Merge, WhatNobodyHasUndamagedIsAnError) {
+  for (const bool damaged_first : {false, true}) {
+    Stage stage;
+    stage.add("bad", {{"ab/c1.py", "one"}, {"ab/c2.py", "two"}});
+    stage.add("good", {{"ab/c1.py", "one"}});
+    stage.files.damage("/bad.hwc", sizeof(HeadRecord), 1);
+    auto list = stage.all();
+    if (!damaged_first) std::ranges::reverse(list);
+    const auto merged = merge_archives(stage.files, list, "/merged.hwc", {});
+    EXPECT_EQ(merged.status().code(), base::Code::corrupt);
+    EXPECT_TRUE(merged.status().message().starts_with("/bad.hwc: ")) << merged.status().message();
+    EXPECT_FALSE(stage.files.contents().contains("/merged.hwc"));
+  }
+}
+
 TEST(Diff, WhatIsInOneAndNotInTheOther) {
   Stage stage;
   const Archive* a = stage.add("a", {{"ab/c1.py", "1"}, {"ab/c2.py", "2"}, {"ab/c3.py", "3"}});

@@ -1,9 +1,10 @@
 #include "cache/pack.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <span>
 
 #include "base/check.h"
@@ -26,10 +27,21 @@ struct ReadFile {
   bool vanished = false;
 };
 
-// The files of one segment, read.
+// The files of one segment, read. Memory that is used again: what is behind `used` counts for
+// nothing.
 struct Group {
   std::vector<std::byte> raw;
+  std::uint64_t used = 0;
   std::vector<ReadFile> files;
+
+  std::span<std::byte> grow(std::uint64_t bytes) {
+    if (raw.size() < used + bytes) raw.resize(used + bytes);
+    used += bytes;
+    return std::span(raw).subspan(used - bytes, bytes);
+  }
+  [[nodiscard]] std::span<const std::byte> bytes_of(const ReadFile& file) const {
+    return std::span(raw).subspan(file.begin, file.bytes);
+  }
 };
 
 // Groups of about a block's worth, by the sizes that the scan saw; like beside like.
@@ -51,78 +63,92 @@ std::vector<std::span<const CacheFile>> group_files(std::span<const CacheFile> f
 
 Status read_into(FileSystem& files, const std::string& directory, const CacheFile& file,
                  Group& group) {
-  ReadFile read{.file = &file, .begin = group.raw.size()};
+  ReadFile read{.file = &file, .begin = group.used};
   auto input = files.open(directory + "/" + file.path);
   // Caches change while they are packed: what is gone, or is about to be another, is left out.
   read.vanished = !input.ok() && input.status().code() == base::Code::not_found;
   if (!input.ok() && !read.vanished) return input.status();
   if (!read.vanished && (*input)->bytes() != file.bytes) read.vanished = true;
   if (!read.vanished) {
-    group.raw.resize(read.begin + file.bytes);
-    const Status status = (*input)->read(0, std::span(group.raw).subspan(read.begin));
+    const std::span<std::byte> into = group.grow(file.bytes);
+    const Status status = (*input)->read(0, into);
     if (!status.ok()) return status;
-    const std::string_view text(reinterpret_cast<const char*>(group.raw.data()) + read.begin,
-                                file.bytes);
+    const std::string_view text(reinterpret_cast<const char*>(into.data()), into.size());
     if (const auto placeless = without_place(file.path, text)) {
       read.relocated = true;
-      group.raw.resize(read.begin);
-      const auto bytes = base::bytes_of(*placeless);
-      group.raw.insert(group.raw.end(), bytes.begin(), bytes.end());
+      group.used = read.begin;
+      std::ranges::copy(base::bytes_of(*placeless), group.grow(placeless->size()).begin());
     }
-    read.bytes = group.raw.size() - read.begin;
-    read.sha256 = base::sha256(std::span(group.raw).subspan(read.begin));
+    read.bytes = group.used - read.begin;
+    read.sha256 = base::sha256(group.bytes_of(read));
   }
   group.files.push_back(read);
   return {};
 }
 
-// Takes groups in their order, whichever thread is ready first.
+// Takes groups in their order, whichever thread is ready first: one that comes too early is kept,
+// and its thread goes on.
 class Commit {
  public:
   Commit(ArchiveWriter& writer, const Binding& binding, const PackOptions& options)
-      : writer_(writer), binding_(binding), options_(options) {}
+      : writer_(writer), binding_(binding), options_(options), waiting_max_(2 * options.threads) {}
+
+  // An empty one.
+  Group take_group() {
+    const std::lock_guard lock(mutex_);
+    if (spare_.empty()) return {};
+    Group group = std::move(spare_.back());
+    spare_.pop_back();
+    return group;
+  }
 
   // The contents of a group that no earlier one had, as far as is known yet.
   PackedSegment pack(const Group& group) {
-    std::unique_lock lock(mutex_);
     std::vector<ContentRecord> contents;
-    std::vector<std::byte> raw;
-    std::map<base::Sha256, bool> own;
+    std::set<base::Sha256> own;
     std::vector<const ReadFile*> fresh;
-    for (const ReadFile& file : group.files) {
-      if (file.vanished || writer_.has(file.sha256) || !own.emplace(file.sha256, true).second) {
-        continue;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const ReadFile& file : group.files) {
+        if (file.vanished || known_.contains(file.sha256) || !own.insert(file.sha256).second) {
+          continue;
+        }
+        fresh.push_back(&file);
+        contents.push_back({file.sha256, file.bytes});
       }
-      fresh.push_back(&file);
-      contents.push_back({file.sha256, file.bytes});
     }
-    lock.unlock();
-    if (fresh.size() == group.files.size()) return pack_segment(std::move(contents), group.raw);
+    if (fresh.size() == group.files.size()) {
+      return pack_segment(std::move(contents), std::span(group.raw).first(group.used));
+    }
+    std::vector<std::byte> raw;
     for (const ReadFile* file : fresh) {
-      const auto bytes = std::span(group.raw).subspan(file->begin, file->bytes);
+      const auto bytes = group.bytes_of(*file);
       raw.insert(raw.end(), bytes.begin(), bytes.end());
     }
     return pack_segment(std::move(contents), raw);
   }
 
-  Status commit(std::size_t number, const Group& group, PackedSegment segment,
+  Status commit(std::size_t number, Group group, PackedSegment segment,
                 const std::atomic<bool>& stop) {
-    {
-      std::unique_lock lock(mutex_);
-      turn_.wait(lock, [&] { return next_ == number || stop.load(); });
-      if (next_ != number) return {};  // another one's error is told
-      for (const ContentRecord& content : segment.contents) {
-        if (!writer_.has(content.sha256)) continue;
-        lock.unlock();  // a group before this one had it, too; nobody else commits meanwhile
-        segment = pack(group);
-        lock.lock();
-        break;
-      }
-      if (Status status = add(group, segment); !status.ok()) return status;
+    std::unique_lock lock(mutex_);
+    turn_.wait(lock,
+               [&] { return next_ == number || waiting_.size() < waiting_max_ || stop.load(); });
+    if (stop.load()) return {};  // another one's error is told
+    waiting_.emplace(number, Waiting{std::move(group), std::move(segment)});
+    if (busy_) return {};  // whoever is at it takes this one, too
+    busy_ = true;
+    Status status;
+    while (status.ok() && waiting_.contains(next_)) {
+      Waiting one = std::move(waiting_.extract(next_).mapped());
+      status = take(one, lock);
       ++next_;
+      one.group.used = 0;
+      one.group.files.clear();
+      spare_.push_back(std::move(one.group));
+      turn_.notify_all();
     }
-    turn_.notify_all();
-    return {};
+    busy_ = false;
+    return status;
   }
 
   void wake() {
@@ -133,6 +159,28 @@ class Commit {
   std::size_t vanished = 0;
 
  private:
+  struct Waiting {
+    Group group;
+    PackedSegment segment;
+  };
+
+  // By one thread at a time; `lock` is held, and let go of while there is work to do.
+  Status take(Waiting& one, std::unique_lock<std::mutex>& lock) {
+    const auto is_known = [&](const ContentRecord& content) {
+      return known_.contains(content.sha256);
+    };
+    if (std::ranges::any_of(one.segment.contents, is_known)) {
+      lock.unlock();  // a group before this one had it, too
+      one.segment = pack(one.group);
+      lock.lock();
+    }
+    for (const ContentRecord& content : one.segment.contents) known_.insert(content.sha256);
+    lock.unlock();
+    Status status = add(one.group, one.segment);
+    lock.lock();
+    return status;
+  }
+
   Status add(const Group& group, const PackedSegment& segment) {
     if (Status status = writer_.append(segment); !status.ok()) return status;
     std::uint64_t bytes = 0;
@@ -153,12 +201,17 @@ class Commit {
     return {};
   }
 
-  ArchiveWriter& writer_;
+  ArchiveWriter& writer_;  // of who is busy
   const Binding& binding_;
   const PackOptions& options_;
+  const std::size_t waiting_max_;
   std::mutex mutex_;
   std::condition_variable turn_;
+  std::set<base::Sha256> known_;  // contents of the groups so far
+  std::map<std::size_t, Waiting> waiting_;
+  std::vector<Group> spare_;
   std::size_t next_ = 0;
+  bool busy_ = false;
 };
 
 }  // namespace
@@ -172,11 +225,12 @@ Result<Packed> pack_directory(FileSystem& files, const std::string& directory, c
   const auto groups = group_files(scan.files);
   std::atomic<bool> stop = false;
   const auto work = [&](std::size_t, std::size_t number) -> Status {
-    Group group;
+    Group group = commit.take_group();
     for (const CacheFile& file : groups[number]) {
       if (Status status = read_into(files, directory, file, group); !status.ok()) return status;
     }
-    return commit.commit(number, group, commit.pack(group), stop);
+    PackedSegment segment = commit.pack(group);
+    return commit.commit(number, std::move(group), std::move(segment), stop);
   };
   Status status = base::in_parallel(groups.size(), options.threads, stop,
                                     [&](std::size_t worker, std::size_t number) {

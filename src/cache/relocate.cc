@@ -3,7 +3,6 @@
 #include "cache/kind.h"
 
 namespace headway::cache {
-namespace {
 
 std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
   std::string out;
@@ -15,8 +14,6 @@ std::string replaced(std::string_view text, std::string_view what, std::string_v
     text.remove_prefix(at + what.size());
   }
 }
-
-}  // namespace
 
 std::optional<std::string> without_place(std::string_view path, std::string_view content) {
   if (kind_of_path(path) != Kind::triton) return std::nullopt;

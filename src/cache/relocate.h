@@ -15,6 +15,9 @@ inline constexpr std::string_view relocation_word = "[REPLACE]";
 // cannot have it. `path`: in the cache directory.
 [[nodiscard]] std::optional<std::string> without_place(std::string_view path,
                                                        std::string_view content);
+// `text` with each `what` replaced. Pure.
+[[nodiscard]] std::string replaced(std::string_view text, std::string_view what,
+                                   std::string_view by);
 // The other way round. `folder`: the absolute path of the folder that the file will lie in.
 [[nodiscard]] std::string with_place(std::string_view folder, std::string_view content);
 

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "cache/directory_lock.h"
+#include "cache/rekey.h"
 
 namespace headway::cache {
 
@@ -18,15 +19,24 @@ Result<Unpacked> restore(const std::string& directory, std::span<const Archive* 
   if (error) return Status::io(directory + ": " + error.message());
   if (!absolute.has_filename()) absolute = absolute.parent_path();  // a slash at its end
   Unpacker unpacker(base::real_file_system(), absolute.string(), archives, options);
-  // Before anything is made: what is damaged leaves no trace, not even a folder.
-  if (Status status = unpacker.verify(); !status.ok()) return status;
   const Union all = unite(archives);
   const auto made = base::make_dirs(absolute.string());
   if (!made.ok()) return made;
   const auto lock = DirectoryLock::take(absolute.string(), restore_wait_ns);
-  if (Status status = unpacker.plan(targets_of(archives, all, rule)); !status.ok()) return status;
+  std::vector<Target> targets = targets_of(archives, all, rule);
+  Rekeyed rekeyed;
+  if (!options.environment.empty()) {
+    auto done = rekey(archives, options.environment, targets);
+    if (!done.ok()) return done.status();
+    rekeyed = *done;
+  }
+  if (Status status = unpacker.plan(std::move(targets)); !status.ok()) return status;
   if (!lock.ok() && unpacker.to_write() > 0) return lock.status();
-  return unpacker.execute();
+  auto unpacked = unpacker.execute();
+  if (!unpacked.ok()) return unpacked;
+  unpacked->rekeyed = rekeyed.libraries;
+  unpacked->missed = rekeyed.missed;
+  return unpacked;
 }
 
 }  // namespace headway::cache

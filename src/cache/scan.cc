@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "cache/format.h"
+#include "cache/library.h"
 
 namespace headway::cache {
 namespace {
@@ -19,12 +20,6 @@ using base::FileSystem;
 using base::FolderEntry;
 using base::Result;
 using base::Status;
-
-// "cabc….main.so" is locked as "cabc…".
-std::string lock_name(const std::string& path) {
-  const std::string name = path.substr(path.rfind('/') + 1);
-  return name.substr(0, name.find('.'));
-}
 
 // Locks, temporary files and the header that torch builds again where it needs it are of this
 // machine and this moment: nobody has to be told that they stay.
@@ -61,7 +56,8 @@ class Walk {
       return {};
     }
     const auto kind = kind_of_path(path);
-    if (!kind || entry.is_link || entry.is_special || entry.bytes > content_bytes_max) {
+    if (!kind || !is_file_kind(*kind) || entry.is_link || entry.is_special ||
+        entry.bytes > content_bytes_max) {
       scan.unknown += is_expected(entry.name) ? 0 : 1;
       return {};
     }
@@ -82,6 +78,12 @@ std::string_view extension_of(const std::string& path) {
 }
 
 }  // namespace
+
+// "cabc….main.so" is locked as "cabc…".
+std::string lock_name(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.substr(0, name.find('.'));
+}
 
 IsLocked lock_probe(std::string directory) {
   return [directory = std::move(directory)](const std::string& name) {
@@ -105,6 +107,13 @@ Result<Scan> scan_directory(FileSystem& files, const std::string& directory,
     if (first) known->second = is_locked(name);
     scan.busy += known->second ? 1 : 0;
     return known->second;
+  });
+  std::erase_if(scan.files, [&](const CacheFile& file) {
+    if (file.kind != Kind::library) return false;
+    const auto opened = files.open(directory + "/" + file.path);
+    if (!opened.ok() || !is_damaged_library(*opened.value())) return false;
+    scan.damaged.push_back(file.path);
+    return true;
   });
   std::ranges::sort(scan.files, {}, [](const CacheFile& file) {
     return std::tuple(file.kind, extension_of(file.path), std::string_view(file.path));

@@ -22,7 +22,8 @@ struct CacheFile {
 struct Scan {
   std::vector<CacheFile> files;  // like beside like: it packs better
   std::uint64_t bytes = 0;
-  std::size_t busy = 0;     // are being written by a compiler right now
+  std::size_t busy = 0;                // are being written by a compiler right now
+  std::vector<std::string> damaged{};  // libraries that cannot be loaded (library.h)
   std::size_t unknown = 0;  // files and folders of no known kind, links and what is too large
 };
 
@@ -31,6 +32,8 @@ struct Scan {
 using IsLocked = std::function<bool(const std::string& name)>;
 // Of a directory on this machine.
 [[nodiscard]] IsLocked lock_probe(std::string directory);
+// The name of the lock under which a compiler writes the file.
+[[nodiscard]] std::string lock_name(const std::string& path);
 
 base::Result<Scan> scan_directory(base::FileSystem& files, const std::string& directory,
                                   const IsLocked& is_locked);

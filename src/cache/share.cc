@@ -1,6 +1,8 @@
 #include "cache/share.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 namespace headway::cache {
 
@@ -31,15 +33,78 @@ Result<std::unique_ptr<Archive>> take(Shelf& shelf, const Shelved& one, const Tr
   return archive;
 }
 
-Result<Pulled> pull(Shelf& shelf, const Binding& binding, const Trust& trust,
-                    const PullLimits& limits, const std::string& scratch, std::size_t threads) {
-  auto found = shelf.list(shelf_folder(binding));
-  if (!found.ok()) return found.status();
-  std::ranges::sort(*found, [](const Shelved& a, const Shelved& b) {
+namespace {
+
+constexpr std::size_t kTriesMax = 3;  // archives of a folder that are damaged, before it is left
+
+// Archives of one family and one binding.
+struct Group {
+  std::vector<Shelved> archives;  // newest first
+  Binding binding;
+  bool same_binding = false;
+  bool same_environment = false;
+};
+
+std::optional<Binding> binding_of_folder(Shelf& shelf, const std::vector<Shelved>& archives,
+                                         const std::string& identity, Pulled& pulled) {
+  std::string why;
+  for (std::size_t i = 0; i < std::min(archives.size(), kTriesMax); ++i) {
+    auto binding = shelf.binding_of(archives[i]);
+    if (binding.ok() && base::hex(identity_of(*binding)) == identity) return *binding;
+    why = binding.ok() ? shelf.place(archives[i].name) + ": not the archive that its name says"
+                       : binding.status().message();
+  }
+  pulled.notes.push_back(why);
+  return std::nullopt;
+}
+
+// Those of `found` that fit, the best first; of the others the reason is noted.
+std::vector<Group> fitting(Shelf& shelf, std::vector<Shelved> found, const Binding& here,
+                           Pulled& pulled) {
+  std::ranges::sort(found, [](const Shelved& a, const Shelved& b) {
     return std::tie(b.modified_ns, a.name) < std::tie(a.modified_ns, b.name);
   });
-  Pulled pulled;
-  for (const Shelved& one : *found) {
+  std::map<std::string, std::vector<Shelved>> folders;
+  for (Shelved& one : found) {
+    folders[one.name.substr(0, one.name.rfind('/'))].push_back(std::move(one));
+  }
+  std::vector<Group> groups;
+  const std::string own = base::hex(identity_of(here));
+  for (auto& [folder, archives] : folders) {
+    const std::string identity = folder.substr(folder.rfind('/') + 1);
+    Group group{
+        .archives = {}, .binding = here, .same_binding = identity == own, .same_environment = true};
+    if (!group.same_binding) {
+      // The first that can be read, and is what the folder's name says: all of them are the same.
+      const auto binding = binding_of_folder(shelf, archives, identity, pulled);
+      if (!binding) continue;
+      const std::string why = misfit(*binding, here, true);
+      if (!why.empty()) {
+        pulled.unfit += archives.size();
+        if (pulled.unfit_why.empty()) pulled.unfit_why = why;
+        continue;
+      }
+      group.binding = *binding;
+      group.same_environment = binding->environment == here.environment;
+    }
+    group.archives = std::move(archives);
+    groups.push_back(std::move(group));
+  }
+  std::ranges::stable_sort(groups, [](const Group& a, const Group& b) {
+    const auto rank = [](const Group& group) {
+      return std::tuple(!group.same_environment, !group.same_binding,
+                        -static_cast<std::ptrdiff_t>(group.binding.cpu_flags.size()),
+                        -group.archives.front().modified_ns);
+    };
+    return rank(a) < rank(b);
+  });
+  return groups;
+}
+
+// As many as the limits allow; false: none of them is any good.
+bool take_group(Shelf& shelf, const Group& group, const Trust& trust, const PullLimits& limits,
+                const std::string& scratch, std::size_t threads, Pulled& pulled) {
+  for (const Shelved& one : group.archives) {
     if (pulled.archives.size() + pulled.notes.size() >= limits.archives_max ||
         one.bytes > limits.bytes_max - pulled.bytes) {
       ++pulled.beyond;
@@ -51,6 +116,29 @@ Result<Pulled> pull(Shelf& shelf, const Binding& binding, const Trust& trust,
       pulled.archives.push_back(std::move(*archive));
     } else {
       pulled.notes.push_back(archive.status().message());
+    }
+  }
+  if (pulled.archives.empty()) return false;
+  pulled.family = pulled.archives.front()->binding().family;
+  pulled.same_binding = group.same_binding;
+  pulled.same_environment = group.same_environment;
+  return true;
+}
+
+}  // namespace
+
+Result<Pulled> pull(Shelf& shelf, const Binding& binding, const Trust& trust,
+                    const PullLimits& limits, const std::string& scratch, std::size_t threads) {
+  Pulled pulled;
+  for (const bool own : {true, false}) {
+    auto found = shelf.list(own ? binding.family : "");
+    if (!found.ok()) return found.status();
+    if (!own) {
+      std::erase_if(*found,
+                    [&](const Shelved& one) { return one.name.starts_with(binding.family + "/"); });
+    }
+    for (const Group& group : fitting(shelf, std::move(*found), binding, pulled)) {
+      if (take_group(shelf, group, trust, limits, scratch, threads, pulled)) return pulled;
     }
   }
   return pulled;

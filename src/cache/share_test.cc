@@ -67,12 +67,97 @@ TEST(Share, ADamagedOneIsReplaced) {
   EXPECT_EQ(stage.pull_all().archives.size(), 1U);
 }
 
-TEST(Share, OfAnotherBindingIsNotPulled) {
+// Where the one entry of what was pulled came from.
+std::string pulled_entry(const Pulled& pulled) {
+  return pulled.archives.size() == 1 ? pulled.archives[0]->index().entries[0].path : "";
+}
+
+TEST(Share, WhatMustBeTheSame) {
+  for (std::string Binding::* text :
+       {&Binding::torch, &Binding::torch_git, &Binding::python, &Binding::arch, &Binding::gpu}) {
+    Stage stage;
+    Binding other = test_binding();
+    other.*text += "x";
+    ASSERT_TRUE(push(*stage.make("a", {{"ab/c1.py", "1"}}, other), stage.shelf, 1).ok());
+    const Pulled pulled = stage.pull_all();
+    EXPECT_TRUE(pulled.archives.empty()) << other.*text;
+    EXPECT_EQ(pulled.unfit, 1U);
+    EXPECT_NE(pulled.unfit_why.find(other.*text), std::string::npos) << pulled.unfit_why;
+  }
+}
+
+TEST(Share, FewerInstructionsAreFineMoreAreNot) {
+  Stage stage;
+  Binding other = test_binding();
+  other.cpu_flags = {"avx", "avx2", "avx512f"};
+  ASSERT_TRUE(push(*stage.make("a", {{"ab/c3.py", "1"}}, other), stage.shelf, 1).ok());
+  EXPECT_TRUE(stage.pull_all().archives.empty());
+  EXPECT_NE(stage.pull_all().unfit_why.find("avx512f"), std::string::npos);
+  other.cpu_flags = {};
+  ASSERT_TRUE(push(*stage.make("b", {{"ab/c0.py", "1"}}, other), stage.shelf, 1).ok());
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c0.py");
+  EXPECT_FALSE(stage.pull_all().same_binding);
+  // More in common is better, and the very same is best.
+  other.cpu_flags = {"avx"};
+  ASSERT_TRUE(push(*stage.make("c", {{"ab/c1.py", "1"}}, other), stage.shelf, 1).ok());
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c1.py");
+  stage.push_one("d", {{"ab/c2.py", "1"}});
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c2.py");
+  EXPECT_TRUE(stage.pull_all().same_binding);
+}
+
+TEST(Share, TheOwnFamilyFirst) {
+  Stage stage;
+  Binding other = test_binding();
+  other.family = "others";
+  ASSERT_TRUE(push(*stage.make("a", {{"ab/c1.py", "1"}}, other), stage.shelf, 1).ok());
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c1.py");
+  EXPECT_EQ(stage.pull_all().family, "others");
+  // Even if it fits less well.
+  Binding own = test_binding();
+  own.cpu_flags = {"avx"};
+  ASSERT_TRUE(push(*stage.make("b", {{"ab/c2.py", "1"}}, own), stage.shelf, 1).ok());
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c2.py");
+  EXPECT_EQ(stage.pull_all().family, "tests");
+}
+
+TEST(Share, AnotherEnvironmentIsTheLastResort) {
+  Stage stage;
+  Binding other = test_binding();
+  other.environment = "/other";
+  ASSERT_TRUE(push(*stage.make("a", {{"ab/c1.py", "1"}}, other), stage.shelf, 1).ok());
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c1.py");
+  EXPECT_FALSE(stage.pull_all().same_environment);
+  other = test_binding();
+  other.cpu_flags = {"avx"};
+  ASSERT_TRUE(push(*stage.make("b", {{"ab/c2.py", "1"}}, other), stage.shelf, 1).ok());
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c2.py");
+  EXPECT_TRUE(stage.pull_all().same_environment);
+}
+
+TEST(Share, IfTheBestAreNoGoodTheNextBest) {
+  Stage stage;
+  const Pushed best = stage.push_one("a", {{"ab/c1.py", "1"}});
+  Binding other = test_binding();
+  other.cpu_flags = {"avx"};
+  ASSERT_TRUE(push(*stage.make("b", {{"ab/c2.py", "1"}}, other), stage.shelf, 1).ok());
+  std::filesystem::resize_file(best.place, 100);
+  const Pulled pulled = stage.pull_all();
+  EXPECT_EQ(pulled_entry(pulled), "ab/c2.py");
+  EXPECT_EQ(pulled.notes.size(), 1U);
+}
+
+TEST(Share, ABindingUnderTheNameOfAnotherIsANote) {
   Stage stage;
   Binding other = test_binding();
   other.cpu_flags = {"avx"};
-  ASSERT_TRUE(push(*stage.make("a", {{"ab/c1.py", "1"}}, other), stage.shelf, 1).ok());
-  EXPECT_TRUE(stage.pull_all().archives.empty());
+  auto pushed = push(*stage.make("a", {{"ab/c1.py", "1"}}, other), stage.shelf, 1);
+  ASSERT_TRUE(pushed.ok());
+  const std::filesystem::path folder = std::filesystem::path(pushed->place).parent_path();
+  std::filesystem::rename(folder, folder.parent_path() / std::string(64, 'a'));
+  const Pulled pulled = stage.pull_all();
+  EXPECT_TRUE(pulled.archives.empty());
+  EXPECT_EQ(pulled.notes.size(), 1U);
 }
 
 TEST(Share, ABadOneIsANote) {
@@ -108,6 +193,16 @@ TEST(Share, NoMoreThanTheLimits) {
   EXPECT_EQ(pulled.beyond, 3U);
 }
 
+void expect_same(const Collected& told, const Collected& done) {
+  EXPECT_EQ(told.archives_before, done.archives_before);
+  EXPECT_EQ(told.archives_after, done.archives_after);
+  EXPECT_EQ(told.bytes_before, done.bytes_before);
+  EXPECT_EQ(told.bytes_after, done.bytes_after);
+  EXPECT_EQ(told.removed, done.removed);
+  EXPECT_EQ(told.merged, done.merged);
+  EXPECT_EQ(told.notes, done.notes);
+}
+
 TEST(Collect, SmallOnesBecomeOne) {
   Stage stage;
   for (int i = 0; i < 5; ++i) {
@@ -116,15 +211,36 @@ TEST(Collect, SmallOnesBecomeOne) {
   const auto before = stage.list();
   CollectOptions options{
       .now_ns = 7 * kDay, .dry_run = true, .trust = {}, .key = &stage.key.value()};
-  EXPECT_EQ(stage.collect_with(options).merged, 4U);
+  const Collected told = stage.collect_with(options);
   EXPECT_EQ(stage.list().size(), 5U);
   options.dry_run = false;
   const Collected done = stage.collect_with(options);
+  expect_same(told, done);
   EXPECT_EQ(done.merged, 5U);
   EXPECT_EQ(done.archives_after, 1U);
   ASSERT_EQ(stage.list().size(), 1U);
   EXPECT_EQ(stage.pull_all().archives[0]->index().entries.size(), 5U);
   EXPECT_EQ(stage.collect_with(options).merged, 0U);
+}
+
+TEST(Collect, ADamagedOneGoesAndADryRunSaysSo) {
+  Stage stage;
+  stage.push_one("a", {{"ab/c1.py", "1"}});
+  const Pushed bad = stage.push_one("b", {{"ab/c2.py", code_like(5'000, 1)}});
+  std::filesystem::resize_file(bad.place, std::filesystem::file_size(bad.place) - 1);
+  CollectOptions options{
+      .now_ns = 7 * kDay, .dry_run = true, .trust = {}, .key = &stage.key.value()};
+  const Collected told = stage.collect_with(options);
+  EXPECT_EQ(stage.list().size(), 2U);
+  options.dry_run = false;
+  const Collected done = stage.collect_with(options);
+  expect_same(told, done);
+  EXPECT_EQ(done.notes.size(), 1U);
+  EXPECT_EQ(done.merged, 0U);
+  ASSERT_EQ(done.removed.size(), 1U);
+  EXPECT_EQ(stage.shelf.place(done.removed[0]), bad.place);
+  EXPECT_EQ(done.archives_after, 1U);
+  EXPECT_EQ(pulled_entry(stage.pull_all()), "ab/c1.py");
 }
 
 TEST(Collect, WithoutAKeyNothingIsMerged) {

@@ -122,6 +122,25 @@ Result<std::string> FolderShelf::fetch(const Shelved& one, const std::string&) {
   return place(one.name);
 }
 
+Result<Binding> read_binding(const ReadAt& read, std::uint64_t bytes, const std::string& place) {
+  std::string head(std::min<std::uint64_t>(bytes, sizeof(HeadRecord)), '\0');
+  if (Status status = read(0, std::as_writable_bytes(std::span(head))); !status.ok()) return status;
+  auto layout = parse_head(head, bytes, place);
+  if (!layout.ok()) return layout.status();
+  std::string text(layout->head.binding_bytes, '\0');
+  Status status = read(layout->binding_begin, std::as_writable_bytes(std::span(text)));
+  if (!status.ok()) return status;
+  return parse_binding(text, place);
+}
+
+Result<Binding> FolderShelf::binding_of(const Shelved& one) {
+  auto file = files_.open(place(one.name));
+  if (!file.ok()) return file.status();
+  return read_binding(
+      [&](std::uint64_t offset, std::span<std::byte> into) { return (*file)->read(offset, into); },
+      (*file)->bytes(), place(one.name));
+}
+
 Status FolderShelf::remove(const std::string& name) {
   Status status = files_.remove_file(place(name));
   return status.code() == base::Code::not_found ? Status() : status;

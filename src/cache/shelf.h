@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,9 @@ class Shelf {
   virtual base::Result<bool> put(const std::string& path, const std::string& name) = 0;
   // Where on this machine it can be read: in `scratch`, if it has to be fetched.
   virtual base::Result<std::string> fetch(const Shelved& one, const std::string& scratch) = 0;
+  // What it says that it is bound to, without fetching all of it. Nothing but the text has been
+  // checked.
+  virtual base::Result<Binding> binding_of(const Shelved& one) = 0;
   // One that is gone already is as good.
   virtual base::Status remove(const std::string& name) = 0;
   // What others left half-written longer ago than that, as far as it can be told.
@@ -52,6 +57,7 @@ class FolderShelf final : public Shelf {
   base::Result<std::vector<Shelved>> list(const std::string& folder) override;
   base::Result<bool> put(const std::string& path, const std::string& name) override;
   base::Result<std::string> fetch(const Shelved& one, const std::string& scratch) override;
+  base::Result<Binding> binding_of(const Shelved& one) override;
   base::Status remove(const std::string& name) override;
   void clear_waste(std::int64_t before_ns) override;
   [[nodiscard]] std::string place(const std::string& name) const override {
@@ -66,6 +72,11 @@ class FolderShelf final : public Shelf {
   base::FileSystem& files_;
   const std::string folder_;
 };
+
+// For binding_of(): of an archive of `bytes` bytes that is read in pieces. Errors name `place`.
+using ReadAt = std::function<base::Status(std::uint64_t offset, std::span<std::byte> into)>;
+base::Result<Binding> read_binding(const ReadAt& read, std::uint64_t bytes,
+                                   const std::string& place);
 
 // "<family>/<binding>" and, with the content, the archive's name.
 [[nodiscard]] std::string shelf_folder(const Binding& binding);

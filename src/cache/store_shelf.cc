@@ -70,6 +70,17 @@ Result<std::string> StoreShelf::fetch(const Shelved& one, const std::string& scr
   return path;
 }
 
+Result<Binding> StoreShelf::binding_of(const Shelved& one) {
+  const std::string key = key_of(one.name);
+  auto info = store_.head(key);
+  if (!info.ok()) return info.status();
+  return read_binding(
+      [&](std::uint64_t offset, std::span<std::byte> into) {
+        return store_.get(key, info->etag, offset, into);
+      },
+      info->bytes, place(one.name));
+}
+
 Status StoreShelf::remove(const std::string& name) {
   return store_.remove(key_of(name));
 }

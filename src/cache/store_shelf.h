@@ -17,6 +17,7 @@ class StoreShelf final : public Shelf {
   base::Result<std::vector<Shelved>> list(const std::string& folder) override;
   base::Result<bool> put(const std::string& path, const std::string& name) override;
   base::Result<std::string> fetch(const Shelved& one, const std::string& scratch) override;
+  base::Result<Binding> binding_of(const Shelved& one) override;
   base::Status remove(const std::string& name) override;
   [[nodiscard]] std::string place(const std::string& name) const override {
     return store_.place(key_of(name));

@@ -12,6 +12,7 @@
 
 #include "base/sim_file_system.h"
 #include "cache/archive.h"
+#include "cache/archive_writer.h"
 #include "cache/pack.h"
 #include "cache/scan.h"
 
@@ -103,6 +104,25 @@ inline base::Result<Packed> pack_tree(base::FileSystem& files, const std::string
                         {.threads = 1, .key = key, .progress = {}});
 }
 
+// As another program might: nothing is left out, whatever is in it.
+inline void write_archive(base::FileSystem& files, const std::string& path, const Tree& tree,
+                          const SigningKey* key = nullptr) {
+  auto writer = ArchiveWriter::create(files, path);
+  ASSERT_TRUE(writer.ok()) << writer.status().message();
+  for (const auto& [file, content] : tree) {
+    const auto kind = kind_of_path(file);
+    ASSERT_TRUE(kind) << file;
+    const base::Sha256 sha256 = base::sha256(base::bytes_of(content));
+    if (!(*writer)->has(sha256)) {
+      const PackedSegment segment =
+          pack_segment({{sha256, content.size()}}, base::bytes_of(content));
+      ASSERT_TRUE((*writer)->append(segment).ok());
+    }
+    ASSERT_TRUE((*writer)->add_entry({.path = file, .key = {}, .kind = *kind}, sha256).ok());
+  }
+  ASSERT_TRUE((*writer)->finish(test_binding(), key).ok());
+}
+
 inline std::unique_ptr<Archive> open_archive(base::FileSystem& files, const std::string& path) {
   auto archive = Archive::open(files, path);
   EXPECT_TRUE(archive.ok()) << archive.status().message();
@@ -118,12 +138,8 @@ inline Tree tree_of(const Archive& archive) {
     auto& raw = read[&segment];
     if (!raw) raw = archive.read_raw(segment);
     EXPECT_TRUE(raw->ok()) << raw->status().message();
-    std::uint64_t begin = 0;
-    for (std::uint32_t i = segment.first_content; i < entry.content; ++i) {
-      begin += archive.index().contents[i].bytes;
-    }
-    tree[entry.path] = std::string(reinterpret_cast<const char*>((*raw)->data()) + begin,
-                                   archive.index().contents[entry.content].bytes);
+    const auto bytes = archive.content_in(segment, raw->value(), entry.content);
+    tree[entry.path] = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   return tree;
 }

@@ -6,10 +6,11 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <set>
 
 #include "base/check.h"
 #include "base/parallel.h"
+#include "base/plural.h"
+#include "cache/library.h"
 #include "cache/relocate.h"
 
 namespace headway::cache {
@@ -19,6 +20,27 @@ using base::Result;
 using base::Status;
 
 constexpr std::string_view kStaging = ".headway-unpack";
+
+// Of a path in the directory; that of the directory's own files is "".
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "" : path.substr(0, slash);
+}
+
+// As far as it goes: what stays is in the way of nothing but the next one, who says so.
+void remove_all(base::FileSystem& files, const std::string& folder) {
+  auto entries = files.list(folder);
+  if (!entries.ok()) return;
+  for (const base::FolderEntry& entry : *entries) {
+    const std::string path = folder + "/" + entry.name;
+    if (entry.is_folder && !entry.is_link) {
+      remove_all(files, path);
+    } else {
+      (void)files.remove_file(path);
+    }
+  }
+  (void)files.remove_folder(folder);
+}
 
 Result<base::Sha256> digest_of(base::InputFile& file) {
   std::vector<std::byte> content(file.bytes());
@@ -35,6 +57,7 @@ std::vector<Target> targets_of(std::span<const Archive* const> archives, const U
   std::vector<std::size_t> state_targets;
   for (const Chosen& chosen : all.entries) {
     const Entry& entry = archives[chosen.archive]->index().entries[chosen.entry];
+    if (!is_file_kind(entry.kind)) continue;
     if (entry.kind == Kind::pgo) {
       states.push_back(entry.path);
       state_targets.push_back(targets.size());
@@ -66,13 +89,17 @@ const ContentRecord& Unpacker::content_of(const Target& target) const {
   return archives_[target.from.archive]->index().contents[entry_of(target).content];
 }
 
-std::string Unpacker::staged(std::size_t wanted) const {
-  return fmt::format("{}/{}/{}", directory_, kStaging, wanted);
+std::string Unpacker::place(const std::string& path) const {
+  return path.empty() ? directory_ : directory_ + "/" + path;
+}
+
+std::string Unpacker::staged(const std::string& path) const {
+  const std::string folder = fmt::format("{}/{}", directory_, kStaging);
+  return path.empty() ? folder : folder + "/" + path;
 }
 
 Result<Unpacker::Need> Unpacker::need_of(const Target& target) const {
-  const std::string path = directory_ + "/" + target.path;
-  auto file = files_.open(path);
+  auto file = files_.open(place(target.path));
   if (!file.ok() && file.status().code() == base::Code::not_found) return Need::write;
   if (!file.ok()) return file.status();
   const Entry& entry = entry_of(target);
@@ -84,24 +111,49 @@ Result<Unpacker::Need> Unpacker::need_of(const Target& target) const {
     if (!digest.ok()) return digest.status();
     if (digest.value() == content.sha256) return Need::same;
   }
-  const bool damaged = (*file)->bytes() == 0 || is_named_by_content(entry.kind);
+  const bool damaged = (*file)->bytes() == 0 || is_named_by_content(entry.kind) ||
+                       (entry.kind == Kind::library && is_damaged_library(**file));
   return damaged || options_.overwrite ? Need::write : Need::keep;
 }
 
 Status Unpacker::plan(std::vector<Target> targets) {
-  std::vector<Need> needs(targets.size());
+  // In a folder that is not there nothing has to be looked for.
+  std::map<std::string, bool> there{{"", true}};
+  Status status;
+  const auto is_there = [&](const std::string& folder, const auto& self) -> bool {
+    const auto [known, first] = there.try_emplace(folder, false);
+    if (!first || !self(parent_of(folder), self)) return known->second;
+    const Status listed = files_.list(place(folder)).status();
+    if (!listed.ok() && listed.code() != base::Code::not_found) status = listed;
+    known->second = listed.ok();
+    return known->second;
+  };
+  std::vector<std::size_t> questions;
+  std::vector<Need> needs(targets.size(), Need::write);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (is_there(parent_of(targets[i].path), is_there)) questions.push_back(i);
+    if (!status.ok()) return status;
+  }
   std::atomic<bool> stop = false;
-  Status status = base::in_parallel(targets.size(), options_.threads, stop,
-                                    [&](std::size_t, std::size_t i) -> Status {
-                                      auto need = need_of(targets[i]);
-                                      if (need.ok()) needs[i] = *need;
-                                      return need.status();
-                                    });
+  status = base::in_parallel(questions.size(), options_.threads, stop,
+                             [&](std::size_t, std::size_t i) -> Status {
+                               auto need = need_of(targets[questions[i]]);
+                               if (need.ok()) needs[questions[i]] = *need;
+                               return need.status();
+                             });
   if (!status.ok()) return status;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (needs[i] == Need::write) wanted_.push_back(std::move(targets[i]));
     done_.same += needs[i] == Need::same ? 1 : 0;
     done_.kept += needs[i] == Need::keep ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < wanted_.size(); ++i) {
+    files_of_[parent_of(wanted_[i].path)].push_back(i);
+  }
+  for (const auto& [folder, files] : files_of_) {
+    for (std::string each = folder; !each.empty(); each = parent_of(each)) {
+      folders_[parent_of(each)].insert(each);
+    }
   }
   return {};
 }
@@ -112,24 +164,25 @@ std::uint64_t Unpacker::bytes_to_write() const {
   return bytes;
 }
 
-Status Unpacker::verify(const Progress& progress) const {
-  for (const Archive* archive : archives_) {
-    Status status = archive->verify(options_.threads, false, progress);
-    if (!status.ok()) return status;
+Status Unpacker::stage_folders() {
+  if (Status status = files_.make_folder(staged("")); !status.ok()) return status;
+  for (const auto& [above, folders] : folders_) {  // sorted: a folder comes before what is in it
+    for (const std::string& folder : folders) {
+      if (Status status = files_.make_folder(staged(folder)); !status.ok()) return status;
+    }
   }
   return {};
 }
 
-Status Unpacker::stage_one(std::size_t wanted, std::span<const std::byte> content) {
-  const Target& target = wanted_[wanted];
+Status Unpacker::stage_one(const Target& target, std::span<const std::byte> content) {
   const Entry& entry = entry_of(target);
   std::string moved;
   if (entry.relocated) {
     const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
-    moved = with_place(base::folder_of(directory_ + "/" + target.path), text);
+    moved = with_place(base::folder_of(place(target.path)), text);
     content = base::bytes_of(moved);
   }
-  auto file = files_.create(staged(wanted), {.executable = entry.executable});
+  auto file = files_.create(staged(target.path), {.executable = entry.executable});
   if (!file.ok()) return file.status();
   Status status = (*file)->write(0, content);
   if (Status closed = (*file)->close(); status.ok()) status = closed;
@@ -137,21 +190,24 @@ Status Unpacker::stage_one(std::size_t wanted, std::span<const std::byte> conten
 }
 
 Status Unpacker::stage(std::size_t archive, std::uint32_t segment,
-                       std::span<const std::size_t> wanted) {
+                       std::span<const std::size_t> wanted, SegmentBuffers& buffers) {
   const Archive& from = *archives_[archive];
   const Segment& part = from.segments()[segment];
-  const auto raw = from.read_raw(part);
+  auto raw = from.unpack(part, buffers);
   if (!raw.ok()) return raw.status();
   std::vector<std::uint64_t> begins{0};
   for (std::uint32_t i = 0; i < part.contents; ++i) {
     begins.push_back(begins.back() + from.index().contents[part.first_content + i].bytes);
   }
   for (const std::size_t each : wanted) {
-    const std::uint32_t content = entry_of(wanted_[each]).content - part.first_content;
-    Status status = stage_one(
-        each,
-        std::span(raw.value()).subspan(begins[content], begins[content + 1] - begins[content]));
-    if (!status.ok()) return status;
+    const Entry& entry = entry_of(wanted_[each]);
+    const std::uint32_t content = entry.content - part.first_content;
+    const auto bytes = raw->subspan(begins[content], begins[content + 1] - begins[content]);
+    if (entry.kind == Kind::library && is_damaged_library(bytes)) {
+      left_out_[each] = 1;
+      continue;
+    }
+    if (Status status = stage_one(wanted_[each], bytes); !status.ok()) return status;
   }
   return {};
 }
@@ -165,13 +221,14 @@ Status Unpacker::stage_all() {
   }
   std::vector<const decltype(work)::value_type*> order;
   for (const auto& each : work) order.push_back(&each);
+  std::vector<SegmentBuffers> buffers(options_.threads);
   std::atomic<bool> stop = false;
   std::mutex mutex;
   return base::in_parallel(
-      order.size(), options_.threads, stop, [&](std::size_t, std::size_t i) -> Status {
+      order.size(), options_.threads, stop, [&](std::size_t worker, std::size_t i) -> Status {
         const auto& [where, wanted] = *order[i];
-        if (Status status = stage(where.first, where.second, wanted); !status.ok()) return status;
-        if (!options_.progress) return {};
+        Status status = stage(where.first, where.second, wanted, buffers[worker]);
+        if (!status.ok() || !options_.progress) return status;
         const std::lock_guard lock(mutex);
         std::uint64_t bytes = 0;
         for (const std::size_t each : wanted) bytes += content_of(wanted_[each]).bytes;
@@ -180,57 +237,64 @@ Status Unpacker::stage_all() {
       });
 }
 
-Status Unpacker::rename_all() {
-  std::set<std::string> known;
-  const auto make = [&](const std::string& folder, const auto& self) -> Status {
-    if (folder == directory_ || !known.insert(folder).second) return {};
-    if (Status above = self(base::folder_of(folder), self); !above.ok()) return above;
-    const bool was_there = files_.list(folder).ok();
-    if (was_there) return {};
-    Status status = files_.make_folder(folder);
-    if (status.ok()) made_.push_back(folder);
-    return status;
-  };
-  for (std::size_t i = 0; i < wanted_.size(); ++i) {
-    Status status = make(base::folder_of(directory_ + "/" + wanted_[i].path), make);
-    if (!status.ok()) return status;
+Status Unpacker::rename_below(const std::string& folder) {
+  for (const std::size_t each : files_of_[folder]) {
+    if (left_out_[each] != 0) continue;
+    const std::string& path = wanted_[each].path;
+    if (Status status = files_.rename(staged(path), place(path)); !status.ok()) return status;
+    done_.written += 1;
+    done_.written_bytes += content_of(wanted_[each]).bytes;
   }
-  for (std::size_t i = 0; i < wanted_.size(); ++i) {
-    Status status = files_.rename(staged(i), directory_ + "/" + wanted_[i].path);
-    if (!status.ok()) return status;
-    ++done_.written;
-    done_.written_bytes += content_of(wanted_[i]).bytes;
+  for (const std::string& each : folders_[folder]) {
+    // One that is empty, or not there, takes all in one call. A compiler may make it meanwhile.
+    if (files_.rename(staged(each), place(each)).ok()) {
+      count_below(each);
+      continue;
+    }
+    if (Status status = files_.make_folder(place(each)); !status.ok()) return status;
+    if (Status status = rename_below(each); !status.ok()) return status;
   }
   return {};
 }
 
-void Unpacker::clear_staging() {
-  const std::string folder = fmt::format("{}/{}", directory_, kStaging);
-  auto entries = files_.list(folder);
-  if (!entries.ok()) return;
-  for (const base::FolderEntry& entry : *entries) {
-    (void)files_.remove_file(folder + "/" + entry.name);
+void Unpacker::count_below(const std::string& folder) {
+  for (const std::size_t each : files_of_[folder]) {
+    if (left_out_[each] != 0) continue;
+    done_.written += 1;
+    done_.written_bytes += content_of(wanted_[each]).bytes;
   }
-  (void)files_.remove_folder(folder);
+  for (const std::string& each : folders_[folder]) count_below(each);
+}
+
+// Of one who died here. What is no folder of ours, but leads somewhere, is not followed.
+void Unpacker::clear_waste() {
+  auto entries = files_.list(directory_);
+  if (!entries.ok()) return;
+  const auto waste = std::ranges::find(*entries, kStaging, &base::FolderEntry::name);
+  if (waste == entries->end()) return;
+  if (waste->is_folder && !waste->is_link) {
+    remove_all(files_, staged(""));
+  } else {
+    (void)files_.remove_file(staged(""));
+  }
 }
 
 Result<Unpacked> Unpacker::execute() {
   if (wanted_.empty()) return done_;
-  clear_staging();  // of one who died here
-  Status status = files_.make_folder(fmt::format("{}/{}", directory_, kStaging));
+  clear_waste();
+  left_out_.assign(wanted_.size(), 0);
+  Status status = stage_folders();
   if (status.ok()) status = stage_all();
-  if (status.ok()) status = rename_all();
-  clear_staging();
+  done_.damaged = static_cast<std::size_t>(std::ranges::count(left_out_, 1));
+  if (status.ok()) status = rename_below("");
+  remove_all(files_, staged(""));
   if (status.ok()) return done_;
-  // Folders that nobody has put anything into meanwhile go with what was to be in them.
-  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
-    (void)files_.remove_folder(*folder);
-  }
   if (status.code() != base::Code::no_space) return status;
   return Status(base::Code::no_space,
-                fmt::format("{}: no room for the {} bytes of {} files; free some, or name another "
+                fmt::format("{}: no room for the {} bytes of {}; free some, or name another "
                             "directory ({})",
-                            directory_, bytes_to_write(), wanted_.size(), status.message()));
+                            directory_, bytes_to_write(), base::plural(wanted_.size(), "file"),
+                            status.message()));
 }
 
 }  // namespace headway::cache

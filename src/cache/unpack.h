@@ -1,13 +1,16 @@
-// Archives into a cache directory. Every block is compared with its digest before anything is
-// written; files are written beside the directory's own and renamed all together, so that a full
-// disk leaves nothing behind. What is there already with the same content is not touched.
+// Archives into a cache directory. Files are written into a folder of their own in it, each after
+// the block that it lies in has been compared with its digest, and are renamed all together: a
+// damaged block or a full disk leaves nothing behind. A folder that is not there yet takes one
+// rename, with all that is in it. What is there already with the same content is not touched.
 //
 // The caller has checked whom to trust and whether the archives fit this machine, and holds the
 // directory's lock.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,17 +34,23 @@ struct Target {
 
 struct UnpackOptions {
   std::size_t threads = 2;
-  // Files that differ are replaced. Else only those that must be damaged: empty ones, and those
-  // whose name tells their content.
+  // Files that differ are replaced. Else only those that must be damaged: empty ones, those whose
+  // name tells their content, and libraries that cannot be loaded (library.h).
   bool overwrite = false;
   Progress progress{};  // in bytes of files that are written
+  // Where torch is installed here: restore() gives libraries of another place the names that are
+  // asked for here (rekey.h). Empty: they keep theirs.
+  std::string environment{};
 };
 
 struct Unpacked {
   std::size_t written = 0;
   std::uint64_t written_bytes = 0;
-  std::size_t same = 0;  // were there
-  std::size_t kept = 0;  // are there with another content, which stays
+  std::size_t same = 0;     // were there
+  std::size_t kept = 0;     // are there with another content, which stays
+  std::size_t damaged = 0;  // libraries that were packed damaged, and are not written
+  std::size_t rekeyed = 0;  // libraries of another environment that are found here nevertheless
+  std::size_t missed = 0;   // … that will be compiled again
 };
 
 // `directory`: an absolute path, and it is there.
@@ -55,29 +64,35 @@ class Unpacker {
   [[nodiscard]] std::size_t to_write() const { return wanted_.size(); }
   [[nodiscard]] std::uint64_t bytes_to_write() const;
 
-  base::Status verify(const Progress& progress = {}) const;
-  // After plan() and verify().
+  // After plan(). Blocks that hold nothing of what is written are not looked at.
   base::Result<Unpacked> execute();
 
  private:
   enum class Need : std::uint8_t { write, same, keep };
   base::Result<Need> need_of(const Target& target) const;
   base::Status stage(std::size_t archive, std::uint32_t segment,
-                     std::span<const std::size_t> wanted);
-  base::Status stage_one(std::size_t wanted, std::span<const std::byte> content);
+                     std::span<const std::size_t> wanted, SegmentBuffers& buffers);
+  base::Status stage_one(const Target& target, std::span<const std::byte> content);
+  base::Status stage_folders();
   base::Status stage_all();
-  base::Status rename_all();
-  void clear_staging();
+  base::Status rename_below(const std::string& folder);
+  void count_below(const std::string& folder);
+  void clear_waste();
   [[nodiscard]] const Entry& entry_of(const Target& target) const;
   [[nodiscard]] const ContentRecord& content_of(const Target& target) const;
-  [[nodiscard]] std::string staged(std::size_t wanted) const;
+  // Where a file or folder of the directory lies until it is whole; "" is the directory itself.
+  [[nodiscard]] std::string staged(const std::string& path) const;
+  [[nodiscard]] std::string place(const std::string& path) const;
 
   base::FileSystem& files_;
   const std::string directory_;
   const std::span<const Archive* const> archives_;
   const UnpackOptions options_;
   std::vector<Target> wanted_;
-  std::vector<std::string> made_;  // folders, in order
+  // Of what is wanted, by the folder that it lies in: folders, and which of wanted_.
+  std::map<std::string, std::set<std::string>> folders_;
+  std::map<std::string, std::vector<std::size_t>> files_of_;
+  std::vector<std::uint8_t> left_out_;  // of wanted_: 1 if it was packed damaged
   Unpacked done_;
 };
 

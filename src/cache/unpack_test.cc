@@ -1,5 +1,6 @@
 #include "cache/unpack.h"
 
+#include "base/temp_dir.h"
 #include "cache/relocate.h"
 #include "cache/test_cache.h"
 
@@ -15,7 +16,6 @@ base::Result<Unpacked> unpack(base::FileSystem& files, const std::string& direct
                     {.threads = 1, .overwrite = overwrite, .progress = {}});
   const Union all = unite(archives);
   if (auto status = unpacker.plan(targets_of(archives, all, rule)); !status.ok()) return status;
-  if (auto status = unpacker.verify(); !status.ok()) return status;
   return unpacker.execute();
 }
 
@@ -46,6 +46,20 @@ TEST(Unpack, RoundTripAndOnlyOnce) {
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again.value().written, 0U);
   EXPECT_EQ(again.value().same, small_tree().size());
+}
+
+TEST(Unpack, LibrariesThatWerePackedDamagedAreLeftOut) {
+  Stage stage;
+  const std::string zeros(100, '\0');
+  write_archive(
+      stage.files, "/bad.hwc",
+      {{"ab/c1.main.so", zeros}, {"ab/c1.py", "1"}, {"cd/c2.main.so", ""}, {"ef/c3.py", zeros}});
+  const auto archive = open_archive(stage.files, "/bad.hwc");
+  auto done = unpack(stage.files, "/to", {archive.get()});
+  ASSERT_TRUE(done.ok()) << done.status().message();
+  EXPECT_EQ(done->damaged, 2U);
+  EXPECT_EQ(done->written, 2U);
+  EXPECT_EQ(read_tree(stage.files, "/to"), (Tree{{"ab/c1.py", "1"}, {"ef/c3.py", zeros}}));
 }
 
 TEST(Unpack, WhatIsThereStaysUnlessItIsDamaged) {
@@ -94,6 +108,44 @@ TEST(Unpack, AFailedCallLeavesNothingHalf) {
       ASSERT_LT(call, 1000U);
     }
   }
+}
+
+TEST(Unpack, AFolderThatIsNotThereTakesOneRename) {
+  Stage stage;
+  ASSERT_TRUE(unpack(stage.files, "/to", {stage.archive.get()}).ok());
+  // What is there stays, and what is missing comes beside it.
+  ASSERT_TRUE(stage.files.remove_file("/to/ab/cabc.main.so").ok());
+  write_tree(stage.files, "/to", {{"ab/cmine.py", "mine"}});
+  const auto done = unpack(stage.files, "/to", {stage.archive.get()});
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done.value().written, 1U);
+  Tree expected = stage.expected();
+  expected["ab/cmine.py"] = "mine";
+  EXPECT_EQ(read_tree(stage.files, "/to"), expected);
+  EXPECT_FALSE(stage.files.list("/to/.headway-unpack").ok());
+}
+
+TEST(Unpack, WhatADeadOneLeftIsCleared) {
+  Stage stage;
+  write_tree(stage.files, "/to",
+             {{".headway-unpack/ab/cabc.main.so", "half"}, {".headway-unpack/zz/old/x", "old"}});
+  ASSERT_TRUE(unpack(stage.files, "/to", {stage.archive.get()}).ok());
+  EXPECT_EQ(read_tree(stage.files, "/to"), stage.expected());
+}
+
+TEST(Unpack, ALinkInPlaceOfTheFolderIsNotFollowed) {
+  base::TempDir folder;
+  Stage stage;
+  folder.write("x.hwc", stage.files.contents().at("/x.hwc"));
+  folder.write("precious/file", "stays");
+  folder.write("to/.headway-lock", "");
+  std::filesystem::create_symlink("../precious", folder.path() + "/to/.headway-unpack");
+  base::FileSystem& real = base::real_file_system();
+  const auto archive = open_archive(real, folder.path() + "/x.hwc");
+  ASSERT_TRUE(unpack(real, folder.path() + "/to", {archive.get()}).ok());
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/precious/file"));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() + "/to/ab/cabc.main.so"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() + "/to/.headway-unpack"));
 }
 
 TEST(Unpack, NothingIsWrittenOfAnArchiveWithADamagedBlock) {

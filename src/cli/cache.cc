@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
 #include "base/clock.h"
 #include "cache/cpu.h"
 #include "cli/cache_python.h"
+#include "cli/human.h"
 #include "cli/output.h"
 #include "cli/verb.h"
 
@@ -69,7 +71,7 @@ Status add_torch(const BindingOptions& options, cache::Binding& binding) {
 
 }  // namespace
 
-void add_binding_options(CLI::App& verb, BindingOptions& options) {
+void add_binding_options(Verb& verb, BindingOptions& options) {
   verb.add_option("--python", options.python,
                   "Python whose torch the cache is of (default: the one that `run` takes)")
       ->type_name("PYTHON");
@@ -116,7 +118,7 @@ Result<cache::Binding> binding_here(const BindingOptions& options) {
   return binding;
 }
 
-void add_trust_options(CLI::App& verb, TrustOptions& options) {
+void add_trust_options(Verb& verb, TrustOptions& options) {
   verb.add_option("--trusted", options.trusted,
                   "Public keys, a file or a folder (default: $HEADWAY_CACHE_TRUSTED, else "
                   "~/.config/headway/trusted)")
@@ -143,11 +145,26 @@ Result<cache::Trust> make_trust(const TrustOptions& options) {
   return trust;
 }
 
-void add_key_option(CLI::App& verb, std::string& path) {
+void add_key_option(Verb& verb, std::string& path) {
   verb.add_option("--key", path,
                   "Private key to sign with (default: $HEADWAY_CACHE_KEY, else "
                   "~/.config/headway/cache-key.pem if it is there)")
       ->type_name("FILE");
+}
+
+void add_make_options(Verb& verb, MakeOptions& options) {
+  verb.add_option("-o,--out", options.out, "The archive; one that is there is replaced")
+      ->required()
+      ->type_name("X.hwc");
+  add_key_option(verb, options.key);
+  add_binding_options(verb, options.binding);
+  verb.add_flag("--json", options.json, "Print a JSON object for programs");
+}
+
+void note_unsigned() {
+  fmt::print(stderr,
+             "headway: the archive is not signed: `headway cache keygen` makes a key to sign "
+             "with\n");
 }
 
 std::string default_key_path() {
@@ -207,6 +224,15 @@ std::vector<const cache::Archive*> pointers(
   return list;
 }
 
+void note_missed(const cache::Unpacked& done, const cache::Binding& archive,
+                 const std::string& environment) {
+  if (done.missed == 0) return;
+  fmt::print(stderr,
+             "headway: {} will be compiled again, being for torch in {}, and here it is in {}{}\n",
+             plural(done.missed, "library", "libraries"), archive.environment, environment,
+             archive.commands.empty() ? "; `headway cache pack --relocatable` there helps" : "");
+}
+
 std::string signer_text(const cache::Front& front) {
   return front.signer ? "signed by " + cache::short_name(*front.signer) : "not signed";
 }
@@ -215,14 +241,14 @@ Json to_json(const cache::Binding& binding) {
   return Json::parse(cache::to_text(binding));
 }
 
-void add_cache(CLI::App& app, int& exit_code) {
-  CLI::App* cache = app.add_subcommand(
+void add_cache(Verb& app, int& exit_code) {
+  Verb* cache = app.add_verb(
       "cache", "Keep what torch's compiler made: pack, share and unpack compile caches");
-  cache->require_subcommand(1);
+  cache->require_verb();
   for (const auto add :
        {add_cache_pack, add_cache_unpack, add_cache_ls, add_cache_diff, add_cache_verify,
         add_cache_merge, add_cache_push, add_cache_pull, add_cache_gc, add_cache_import_mega,
-        add_cache_export_mega, add_cache_keygen}) {
+        add_cache_export_mega, add_cache_keygen, add_cache_keep}) {
     add(*cache, exit_code);
   }
   cache->footer(

@@ -1,7 +1,6 @@
 // The verbs of `headway cache`, one file each, and what they share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +11,8 @@
 #include "cache/archive.h"
 #include "cache/binding.h"
 #include "cache/keys.h"
+#include "cache/unpack.h"
+#include "cli/command_line.h"
 #include "cli/page.h"
 #include "cli/style.h"
 
@@ -19,18 +20,19 @@ namespace headway::cli {
 
 using Json = nlohmann::ordered_json;
 
-void add_cache_pack(CLI::App& cache, int& exit_code);
-void add_cache_unpack(CLI::App& cache, int& exit_code);
-void add_cache_ls(CLI::App& cache, int& exit_code);
-void add_cache_merge(CLI::App& cache, int& exit_code);
-void add_cache_diff(CLI::App& cache, int& exit_code);
-void add_cache_verify(CLI::App& cache, int& exit_code);
-void add_cache_keygen(CLI::App& cache, int& exit_code);
-void add_cache_push(CLI::App& cache, int& exit_code);
-void add_cache_pull(CLI::App& cache, int& exit_code);
-void add_cache_gc(CLI::App& cache, int& exit_code);
-void add_cache_import_mega(CLI::App& cache, int& exit_code);
-void add_cache_export_mega(CLI::App& cache, int& exit_code);
+void add_cache_pack(Verb& cache, int& exit_code);
+void add_cache_unpack(Verb& cache, int& exit_code);
+void add_cache_ls(Verb& cache, int& exit_code);
+void add_cache_merge(Verb& cache, int& exit_code);
+void add_cache_diff(Verb& cache, int& exit_code);
+void add_cache_verify(Verb& cache, int& exit_code);
+void add_cache_keygen(Verb& cache, int& exit_code);
+void add_cache_push(Verb& cache, int& exit_code);
+void add_cache_pull(Verb& cache, int& exit_code);
+void add_cache_gc(Verb& cache, int& exit_code);
+void add_cache_keep(Verb& cache, int& exit_code);
+void add_cache_import_mega(Verb& cache, int& exit_code);
+void add_cache_export_mega(Verb& cache, int& exit_code);
 
 // What an archive is bound to, as the caller says and this machine is.
 struct BindingOptions {
@@ -38,7 +40,7 @@ struct BindingOptions {
   std::string torch, torch_git, python_tag, environment;  // given: nobody is asked for it
   std::string family, gpu;
 };
-void add_binding_options(CLI::App& verb, BindingOptions& options);
+void add_binding_options(Verb& verb, BindingOptions& options);
 // The processor, and the torch that --python has. Made now.
 base::Result<cache::Binding> make_binding(const BindingOptions& options);
 // For who only reads: torch is compared where it was named, the processor always.
@@ -49,13 +51,24 @@ struct TrustOptions {
   std::vector<std::string> trusted;  // files or folders
   bool unsigned_too = false;
 };
-void add_trust_options(CLI::App& verb, TrustOptions& options);
+void add_trust_options(Verb& verb, TrustOptions& options);
 base::Result<cache::Trust> make_trust(const TrustOptions& options);
 
 // --key, else $HEADWAY_CACHE_KEY, else the default place; none: there is no key.
-void add_key_option(CLI::App& verb, std::string& path);
+void add_key_option(Verb& verb, std::string& path);
 base::Result<std::optional<cache::SigningKey>> find_key(const std::string& path);
 [[nodiscard]] std::string default_key_path();
+
+// What every verb asks for that makes an archive of something: -o, --key, the binding, --json.
+struct MakeOptions {
+  std::string out;
+  std::string key;
+  BindingOptions binding;
+  bool json = false;
+};
+void add_make_options(Verb& verb, MakeOptions& options);
+// To stderr: the new archive is not signed.
+void note_unsigned();
 
 // $TORCHINDUCTOR_CACHE_DIR, else where torch puts it.
 [[nodiscard]] std::string default_cache_directory();
@@ -66,6 +79,10 @@ base::Result<std::vector<std::unique_ptr<cache::Archive>>> open_archives(
     const std::vector<std::string>& paths);
 [[nodiscard]] std::vector<const cache::Archive*> pointers(
     const std::vector<std::unique_ptr<cache::Archive>>& archives);
+
+// To stderr: libraries of another environment that will be compiled again, and why.
+void note_missed(const cache::Unpacked& done, const cache::Binding& archive,
+                 const std::string& environment);
 
 // "signed by 0123…" or "not signed".
 [[nodiscard]] std::string signer_text(const cache::Front& front);

@@ -27,9 +27,9 @@ void add_entries(Page& page, const std::string& title, const std::vector<const E
   if (entries.empty()) return;
   std::uint64_t bytes = 0;
   for (const Entry* entry : entries) bytes += index.contents[entry->content].bytes;
-  page.add(
-      fmt::format("  {}: {} entries, {}", title, human_count(entries.size()), human_bytes(bytes)),
-      Ink::dim);
+  page.add(fmt::format("  {}: {}, {}", title, plural(entries.size(), "entry", "entries"),
+                       human_bytes(bytes)),
+           Ink::dim);
   for (std::size_t i = 0; i < std::min(entries.size(), rows_shown_max); ++i) {
     page.add_whole(Line()
                        .add("    ")
@@ -80,8 +80,8 @@ int execute(const Options& options) {
     return code != kExitOk || equal ? code : kExitCheckFailed;
   }
   Page page(out_style());
-  page.add(equal ? fmt::format("the same: {} entries", human_count(found.same))
-                 : fmt::format("{} entries are the same", human_count(found.same)),
+  page.add(equal ? "the same: " + plural(found.same, "entry", "entries")
+                 : plural(found.same, "entry is", "entries are") + " the same",
            equal ? Ink::effective : Ink::plain);
   if (!binding.empty()) page.add("  bound to different things: " + clean(binding, page.style()));
   add_entries(page, "only in a", found.only_a, a);
@@ -93,9 +93,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_cache_diff(CLI::App& cache, int& exit_code) {
+void add_cache_diff(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = cache.add_subcommand("diff", "What is in one archive and not in the other");
+  Verb* verb = cache.add_verb("diff", "What is in one archive and not in the other");
   verb->add_option("a", options->a, "An archive")->required()->type_name("A.hwc");
   verb->add_option("b", options->b, "Another one")->required()->type_name("B.hwc");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");

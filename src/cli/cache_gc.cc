@@ -79,6 +79,11 @@ int execute(const Options& options) {
   auto key = find_key(options.key);
   if (!key.ok()) return fail_cleanly(key.status());
   if (*key) collect->key = &**key;
+  if (is_missing_folder(options.place)) {
+    return fail_cleanly(Status::not_found(fmt::format(
+        "{}: there is no such folder; name the one that jobs share (`headway run --cache`)",
+        options.place)));
+  }
   auto shelf = open_shelf(options.place);
   if (!shelf.ok()) return fail_cleanly(shelf.status());
   auto scratch = ScratchFolder::make();
@@ -101,25 +106,27 @@ int execute(const Options& options) {
                        {"notes", done->notes}});
   }
   Page page(style);
-  page.add_whole(Line()
-                     .add(clean(options.place, style), Ink::strong)
-                     .add(fmt::format(
-                         " {} {} archives of {}{} {} of {}{}", page.dot(),
-                         human_count(done->archives_before), human_bytes(done->bytes_before),
-                         options.dry_run ? " would be" : ", now", human_count(done->archives_after),
-                         options.dry_run ? "about " : "", human_bytes(done->bytes_after))));
+  page.add_whole(
+      Line()
+          .add(clean(options.place, style), Ink::strong)
+          .add(fmt::format(" {} {} of {}{} {} of {}", page.dot(),
+                           plural(done->archives_before, "archive"),
+                           human_bytes(done->bytes_before), options.dry_run ? " would be" : ", now",
+                           human_count(done->archives_after), human_bytes(done->bytes_after))));
   if (done->merged > 0) {
-    page.add(fmt::format("  {} of them {} in another one", human_count(done->merged),
-                         options.dry_run ? "would be" : "are"));
+    page.add("  " +
+             (options.dry_run ? plural(done->merged, "of them would be", "of them would be")
+                              : plural(done->merged, "of them is", "of them are")) +
+             " in another one");
   }
   return print_out(page.text());
 }
 
 }  // namespace
 
-void add_cache_gc(CLI::App& cache, int& exit_code) {
+void add_cache_gc(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = cache.add_subcommand(
+  Verb* verb = cache.add_verb(
       "gc", "Thin out where jobs share archives: old ones go, small ones become one");
   verb->add_option("place", options->place, "Folder that jobs share, or s3://bucket/prefix")
       ->required()

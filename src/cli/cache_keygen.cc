@@ -38,10 +38,10 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_cache_keygen(CLI::App& cache, int& exit_code) {
+void add_cache_keygen(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      cache.add_subcommand("keygen", "Make a key to sign archives with, and print its public half");
+  Verb* verb =
+      cache.add_verb("keygen", "Make a key to sign archives with, and print its public half");
   verb->add_option("file", options->path,
                    "Private key (default: $HEADWAY_CACHE_KEY, else "
                    "~/.config/headway/cache-key.pem)")

@@ -1,7 +1,11 @@
 // headway cache ls: what an archive holds and what it is bound to.
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "base/file.h"
 #include "cache/diff.h"
+#include "cache/shelf.h"
 #include "cli/cache.h"
 #include "cli/human.h"
 #include "cli/output.h"
@@ -10,8 +14,11 @@
 namespace headway::cli {
 namespace {
 
+using base::Status;
 using cache::Archive;
 using cache::Entry;
+
+constexpr int kDepthMax = 8;  // of folders; a shelf has two
 
 struct Options {
   std::vector<std::string> archives;
@@ -50,8 +57,8 @@ std::string to_text(const Archive& archive, bool entries) {
   const cache::Binding& binding = archive.binding();
   page.add_whole(Line()
                      .add(clean(archive.path(), style), Ink::strong)
-                     .add(fmt::format(" {} {} entries {} {} in {} {} ", page.dot(),
-                                      human_count(index.entries.size()), page.dot(),
+                     .add(fmt::format(" {} {} {} {} in {} {} ", page.dot(),
+                                      plural(index.entries.size(), "entry", "entries"), page.dot(),
                                       human_bytes(index.entry_bytes()),
                                       human_bytes(archive.file_bytes()), page.dot()))
                      .add(signer_text(archive.front()),
@@ -109,32 +116,61 @@ Json describe(const Archive& archive, bool entries) {
   return json;
 }
 
+// Of a folder, where jobs share archives, all that are in it.
+Status add_archives(const std::string& path, std::vector<std::string>& out) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) {
+    out.push_back(path);
+    return {};
+  }
+  auto files = base::list_files(path, cache::archive_suffix, kDepthMax, cache::shelf_archives_max);
+  if (!files.ok()) return files.status();
+  if (files->empty()) {
+    return Status::not_found(
+        fmt::format("{}: no archives are in this folder (*{})", path, cache::archive_suffix));
+  }
+  out.insert(out.end(), files->begin(), files->end());
+  return {};
+}
+
 int execute(const Options& options) {
-  auto archives = open_archives(options.archives);
-  if (!archives.ok()) return fail_cleanly(archives.status());
+  std::vector<std::string> paths;
+  for (const std::string& path : options.archives) {
+    if (Status status = add_archives(path, paths); !status.ok()) return fail_cleanly(status);
+  }
   Json list = Json::array();
   std::string text;
-  for (const auto& archive : *archives) {
-    if (options.json) {
-      list.push_back(describe(*archive, options.entries));
+  int failed = 0;  // one that is damaged does not hide the others of its folder
+  for (const std::string& path : paths) {
+    auto archives = open_archives({path});
+    if (!archives.ok()) {
+      failed = fail_cleanly(archives.status());
+    } else if (options.json) {
+      list.push_back(describe(*archives->front(), options.entries));
     } else {
-      text += to_text(*archive, options.entries);
+      text += to_text(*archives->front(), options.entries);
     }
   }
-  return options.json ? print_json({{"archives", list}}) : print_out(text);
+  if (failed != 0 && list.empty() && text.empty()) return failed;
+  const int printed = options.json ? print_json({{"archives", list}}) : print_out(text);
+  return printed != 0 ? printed : failed;
 }
 
 }  // namespace
 
-void add_cache_ls(CLI::App& cache, int& exit_code) {
+void add_cache_ls(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = cache.add_subcommand("ls", "What archives hold, and what they are bound to");
-  verb->add_option("archive", options->archives, "Archives")->required()->type_name("X.hwc");
+  Verb* verb = cache.add_verb("ls", "What archives hold, and what they are bound to");
+  verb->add_option("archive", options->archives,
+                   "Archives, or folders of them: where jobs share them")
+      ->required()
+      ->type_name("X.hwc|DIR");
   verb->add_flag("--entries", options->entries, "Each entry, too");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
-      "Example:\n"
-      "  headway cache ls warm.hwc --entries");
+      "Examples:\n"
+      "  headway cache ls warm.hwc --entries\n"
+      "  headway cache ls /shared/caches");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });
 }
 

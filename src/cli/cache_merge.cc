@@ -1,6 +1,8 @@
 // headway cache merge: archives into one.
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "base/clock.h"
 #include "cache/merge.h"
 #include "cli/cache.h"
@@ -53,6 +55,9 @@ int execute(const Options& options) {
       {.key = *key ? &**key : nullptr, .created_ns = base::real_ns(), .progress = bar.callback()});
   bar.clear();
   if (!merged.ok()) return fail_cleanly(merged.status());
+  for (const std::string& one : merged->damaged) {
+    fmt::print(stderr, "headway: {}; the others have what it lacks\n", clean(one, out_style()));
+  }
   if (options.json) {
     return print_json({{"path", options.out},
                        {"archives", archives.size()},
@@ -64,6 +69,7 @@ int execute(const Options& options) {
                        {"raw_bytes", merged->raw_bytes},
                        {"file_bytes", merged->file_bytes},
                        {"copied_bytes", merged->copied_bytes},
+                       {"damaged", merged->damaged},
                        {"signed", key->has_value()},
                        {"content", merged->content}});
   }
@@ -72,8 +78,9 @@ int execute(const Options& options) {
   page.add_whole(
       Line()
           .add(clean(options.out, style), Ink::strong)
-          .add(fmt::format(" {} {} entries of {} archives {} {} in {}", page.dot(),
-                           human_count(merged->entries), human_count(archives.size()), page.dot(),
+          .add(fmt::format(" {} {} of {} {} {} in {}", page.dot(),
+                           plural(merged->entries, "entry", "entries"),
+                           plural(archives.size(), "archive"), page.dot(),
                            human_bytes(merged->raw_bytes), human_bytes(merged->file_bytes))));
   if (merged->replaced > 0) {
     page.add(
@@ -86,10 +93,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_cache_merge(CLI::App& cache, int& exit_code) {
+void add_cache_merge(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      cache.add_subcommand("merge", "Unite archives of one binding: every entry of all of them");
+  Verb* verb = cache.add_verb("merge", "Unite archives of one binding: every entry of all of them");
   verb->add_option("archive", options->archives, "Archives")->required()->type_name("X.hwc");
   verb->add_option("-o,--out", options->out, "The new archive; may be one of the others")
       ->required()

@@ -7,6 +7,7 @@
 
 #include "agent/environment.h"
 #include "agent/python_layout.h"
+#include "cache/binding.h"
 #include "cli/ask_python.h"
 
 namespace headway::cli {
@@ -30,9 +31,36 @@ if spec is not None and spec.submodule_search_locations:
     print(f"environment={os.path.dirname(folder)}")
 )";
 
-}  // namespace
+// As CppCodeCache.load_async() makes it of what it compiles: with a precompiled header and without,
+// with the processor's instructions and for code that has no use for them.
+constexpr const char* kCommands = R"(
+import os, sys
+sys.path = [folder for folder in sys.path if folder]
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = sys.argv[1]
+from torch._inductor import codecache, config, cpp_builder, cpu_vec_isa
+known = set()
+for headers in (True, False):
+    config.cpp_cache_precompile_headers = headers
+    for isa in (cpu_vec_isa.pick_vec_isa(), cpu_vec_isa.invalid_vec_isa):
+        for cache in (codecache.CppPythonBindingsCodeCache, codecache.CppWrapperCodeCache):
+            options = cpp_builder.CppTorchDeviceOptions(
+                compile_only=False, min_optimize=False, vec_isa=isa, device_type="cpu",
+                extra_flags=(), use_relative_path=config.is_fbcode(),
+                **cache.cpp_compile_command_flags)
+            command = cpp_builder.CppBuilder(name="o", sources="i", BuildOption=options)
+            known.add(command.get_command_line())
+for command in sorted(known):
+    print(f"command={command}")
+)";
 
-base::Result<TorchFacts> ask_for_torch(const std::string& python) {
+struct Asked {
+  std::string python;  // its path
+  std::string answer;
+  std::string error;
+};
+
+base::Result<Asked> ask(const std::string& python, const char* question,
+                        const std::string& argument) {
   const agent::Environment environment = agent::read_environment(environ);
   agent::RunOptions options;
   options.python = python;
@@ -41,8 +69,39 @@ base::Result<TorchFacts> ask_for_torch(const std::string& python) {
     return Status::not_found(
         fmt::format("{}: no such Python; name one with --python", interpreter.tried));
   }
-  std::string answer;
-  const std::string error = ask_python(interpreter.path, kQuestion, "", answer);
+  Asked asked{.python = interpreter.path, .answer = {}, .error = {}};
+  asked.error = ask_python(interpreter.path, question, argument, asked.answer);
+  return asked;
+}
+
+}  // namespace
+
+base::Result<std::vector<std::string>> ask_for_commands(const std::string& python,
+                                                        const std::string& directory) {
+  auto asked = ask(python, kCommands, directory);
+  if (!asked.ok()) return asked.status();
+  std::vector<std::string> commands;
+  std::string_view rest = asked->answer;
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (!line.starts_with("command=")) continue;  // what a library prints
+    line.remove_prefix(std::string_view("command=").size());
+    // More than a binding may have would make an archive that nobody reads.
+    if (line.size() > cache::binding_text_bytes_max) continue;
+    if (commands.size() < cache::commands_max) commands.emplace_back(line);
+  }
+  if (asked->error.empty() && !commands.empty()) return commands;
+  return Status::not_found(fmt::format("{}: its torch does not tell how it compiles ({})",
+                                       asked->python,
+                                       asked->error.empty() ? "no answer" : asked->error));
+}
+
+base::Result<TorchFacts> ask_for_torch(const std::string& python) {
+  auto asked = ask(python, kQuestion, "");
+  if (!asked.ok()) return asked.status();
+  const std::string& answer = asked->answer;
+  const std::string& error = asked->error;
   TorchFacts facts;
   std::string_view rest = answer;
   while (!rest.empty()) {
@@ -58,8 +117,7 @@ base::Result<TorchFacts> ask_for_torch(const std::string& python) {
   }
   if (error.empty() && !facts.torch.empty()) return facts;
   return Status::not_found(fmt::format("{}: {}; name the Python of the job with --python",
-                                       interpreter.path,
-                                       error.empty() ? "it has no torch" : error));
+                                       asked->python, error.empty() ? "it has no torch" : error));
 }
 
 }  // namespace headway::cli

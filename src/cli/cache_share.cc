@@ -63,7 +63,7 @@ int push(const PushOptions& options) {
 }
 
 base::Result<cache::Unpacked> unpack(const PullOptions& options, const cache::Pulled& pulled,
-                                     const std::string& directory) {
+                                     const std::string& directory, const std::string& environment) {
   std::optional<cache::PgoRule> rule;
   if (!options.pgo_job.empty()) {
     auto parsed = cache::parse_pgo_rule(options.pgo_job);
@@ -75,14 +75,32 @@ base::Result<cache::Unpacked> unpack(const PullOptions& options, const cache::Pu
   std::uint64_t bytes = 0;
   for (const auto& archive : pulled.archives) bytes += archive->index().entry_bytes();
   ProgressBar bar("unpack", bytes);
-  return cache::restore(
-      directory, pointers(pulled.archives), rule,
-      {.threads = cache_threads(), .overwrite = false, .progress = bar.callback()});
+  return cache::restore(directory, pointers(pulled.archives), rule,
+                        {.threads = cache_threads(),
+                         .overwrite = false,
+                         .progress = bar.callback(),
+                         .environment = environment});
 }
 
 // Somebody thinned out the shelf while we read: what took the archive's place is there by now.
 bool is_gone(const Status& status) {
   return status.code() == base::Code::not_found || status.code() == base::Code::corrupt;
+}
+
+// How well it fits, where that is not perfectly.
+void note_match(const cache::Pulled& pulled, const cache::Binding& here,
+                const cache::Unpacked& done) {
+  if (pulled.archives.empty()) {
+    if (pulled.unfit == 0) return;
+    fmt::print(stderr, "headway: nothing there fits: {} of another binding, {}\n",
+               plural(pulled.unfit, "archive"), clean(pulled.unfit_why, out_style()));
+    return;
+  }
+  if (pulled.family != here.family) {
+    fmt::print(stderr, "headway: nothing of family {} fits: taken from family {}\n", here.family,
+               pulled.family);
+  }
+  note_missed(done, pulled.archives[0]->binding(), here.environment);
 }
 
 int pull(const PullOptions& options) {
@@ -99,38 +117,53 @@ int pull(const PullOptions& options) {
   auto pulled = cache::pull(*shelf->shelf, *binding, *trust, options.limits, (*scratch)->path(),
                             cache_threads());
   if (!pulled.ok()) return fail_cleanly(pulled.status());
-  auto done = unpack(options, *pulled, directory);
+  auto done = unpack(options, *pulled, directory, binding->environment);
   if (!done.ok() && is_gone(done.status())) {
     pulled = cache::pull(*shelf->shelf, *binding, *trust, options.limits, (*scratch)->path(),
                          cache_threads());
     if (!pulled.ok()) return fail_cleanly(pulled.status());
-    done = unpack(options, *pulled, directory);
+    done = unpack(options, *pulled, directory, binding->environment);
   }
   const Style style = out_style();
   for (const std::string& note : pulled->notes) {
     fmt::print(stderr, "headway: passed over: {}\n", clean(note, style));
   }
   if (!done.ok()) return fail_cleanly(done.status());
+  note_match(*pulled, *binding, *done);
+  const bool is_missing = pulled->archives.empty() && is_missing_folder(options.place);
+  if (is_missing) {
+    fmt::print(stderr,
+               "headway: {0}: there is no such folder, so nothing was pulled; `headway cache push "
+               "X.hwc --to {0}` makes it\n",
+               clean(options.place, style));
+  }
   if (options.json) {
     return print_json({{"directory", directory},
                        {"archives", pulled->archives.size()},
+                       {"family", pulled->family},
+                       {"same_binding", pulled->same_binding},
+                       {"same_environment", pulled->same_environment},
+                       {"unfit", pulled->unfit},
+                       {"unfit_why", pulled->unfit_why},
                        {"bytes", pulled->bytes},
                        {"beyond", pulled->beyond},
                        {"passed_over", pulled->notes},
                        {"written", done->written},
                        {"written_bytes", done->written_bytes},
                        {"same", done->same},
-                       {"kept", done->kept}});
+                       {"kept", done->kept},
+                       {"rekeyed", done->rekeyed},
+                       {"missed", done->missed}});
   }
+  if (is_missing) return kExitOk;
   Page page(style);
   Line line;
   line.add(clean(directory, style), Ink::strong);
-  line.add(fmt::format(" {} {} files of {} from {} archive{}", page.dot(),
-                       human_count(done->written), human_bytes(done->written_bytes),
-                       human_count(pulled->archives.size()),
-                       pulled->archives.size() == 1 ? "" : "s"));
+  line.add(fmt::format(" {} {} of {} from {}", page.dot(), plural(done->written, "file"),
+                       human_bytes(done->written_bytes),
+                       plural(pulled->archives.size(), "archive")));
   if (done->same > 0) {
-    line.add(fmt::format(" {} {} were there", page.dot(), human_count(done->same)));
+    line.add(fmt::format(" {} {} there", page.dot(), plural(done->same, "was", "were")));
   }
   if (pulled->beyond > 0) {
     line.add(fmt::format(" {} {} more beyond the limits", page.dot(), human_count(pulled->beyond)));
@@ -141,9 +174,9 @@ int pull(const PullOptions& options) {
 
 }  // namespace
 
-void add_cache_push(CLI::App& cache, int& exit_code) {
+void add_cache_push(Verb& cache, int& exit_code) {
   auto options = std::make_shared<PushOptions>();
-  CLI::App* verb = cache.add_subcommand("push", "Put archives where other jobs find them");
+  Verb* verb = cache.add_verb("push", "Put archives where other jobs find them");
   verb->add_option("archive", options->archives, "Archives")->required()->type_name("X.hwc");
   verb->add_option("--to", options->place, "Folder that jobs share, or s3://bucket/prefix")
       ->required()
@@ -158,10 +191,10 @@ void add_cache_push(CLI::App& cache, int& exit_code) {
   verb->callback([options, &exit_code] { exit_code = push(*options); });
 }
 
-void add_cache_pull(CLI::App& cache, int& exit_code) {
+void add_cache_pull(Verb& cache, int& exit_code) {
   auto options = std::make_shared<PullOptions>();
-  CLI::App* verb = cache.add_subcommand(
-      "pull", "Unpack all that fits this machine from where jobs share archives");
+  Verb* verb =
+      cache.add_verb("pull", "Unpack what fits this machine best from where jobs share archives");
   verb->add_option("place", options->place, "Folder that jobs share, or s3://bucket/prefix")
       ->required()
       ->type_name("PLACE");
@@ -172,15 +205,15 @@ void add_cache_pull(CLI::App& cache, int& exit_code) {
   add_binding_options(*verb, options->binding);
   verb->add_option("--max-archives", options->limits.archives_max,
                    "No more than so many, the newest (default: 64)")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->type_name("N");
   verb->add_option("--max-bytes", options->limits.bytes_max,
                    "No more than so many bytes of archives (default: 4 GiB)")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->type_name("BYTES");
   verb->add_option("--pgo-job", options->pgo_job, "As of `unpack`")->type_name("OLD=NEW");
   verb->add_option("--pgo-ranks", options->pgo_ranks, "As of `unpack`")
-      ->check(CLI::Range(std::uint32_t{0}, cache::pgo_ranks_max))
+      ->range(0, cache::pgo_ranks_max)
       ->type_name("N");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(

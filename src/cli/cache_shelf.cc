@@ -40,6 +40,12 @@ Result<OpenShelf> open_shelf(const std::string& text) {
   return OpenShelf{std::move(real), std::move(shelf)};
 }
 
+bool is_missing_folder(const std::string& place) {
+  std::error_code error;
+  return !object_store::is_place(place) &&
+         std::filesystem::status(place, error).type() == std::filesystem::file_type::not_found;
+}
+
 Result<std::unique_ptr<ScratchFolder>> ScratchFolder::make() {
   const char* folder = std::getenv("TMPDIR");
   std::string path =

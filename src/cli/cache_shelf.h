@@ -16,6 +16,8 @@ struct OpenShelf {
 };
 // A folder, or s3://bucket/prefix.
 base::Result<OpenShelf> open_shelf(const std::string& place);
+// Is it a folder that is not there? As a shelf it is empty; a store has no folders.
+[[nodiscard]] bool is_missing_folder(const std::string& place);
 
 // A folder of its own that goes away with it.
 class ScratchFolder {

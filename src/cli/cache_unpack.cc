@@ -24,14 +24,13 @@ struct Options {
   bool json = false;
 };
 
-Status check(const std::vector<const cache::Archive*>& archives, const Options& options) {
+Status check(const std::vector<const cache::Archive*>& archives, const Options& options,
+             const cache::Binding& here) {
   auto trust = make_trust(options.trust);
   if (!trust.ok()) return trust.status();
-  auto here = binding_here(options.binding);
-  if (!here.ok()) return here.status();
   for (const cache::Archive* archive : archives) {
     Status status = check_trust(archive->front(), *trust, archive->path());
-    if (status.ok()) status = check_fits(archive->binding(), *here, archive->path());
+    if (status.ok()) status = check_fits(archive->binding(), here, archive->path());
     if (!status.ok()) return status;
   }
   return cache::check_same_binding(archives);
@@ -54,35 +53,48 @@ int execute(const Options& options) {
   auto opened = open_archives(options.archives);
   if (!opened.ok()) return fail_cleanly(opened.status());
   const auto archives = pointers(*opened);
-  if (Status status = check(archives, options); !status.ok()) return fail_cleanly(status);
+  auto here = binding_here(options.binding);
+  if (!here.ok()) return fail_cleanly(here.status());
+  if (Status status = check(archives, options, *here); !status.ok()) return fail_cleanly(status);
   const std::string directory =
       options.directory.empty() ? default_cache_directory() : options.directory;
   std::uint64_t bytes = 0;
   for (const cache::Archive* archive : archives) bytes += archive->index().entry_bytes();
   ProgressBar bar("unpack " + options.archives[0], bytes);
-  auto done = cache::restore(
-      directory, archives, *rule,
-      {.threads = cache_threads(), .overwrite = options.overwrite, .progress = bar.callback()});
+  auto done = cache::restore(directory, archives, *rule,
+                             {.threads = cache_threads(),
+                              .overwrite = options.overwrite,
+                              .progress = bar.callback(),
+                              .environment = here->environment});
   bar.clear();
   if (!done.ok()) return fail_cleanly(done.status());
+  note_missed(*done, archives[0]->binding(), here->environment);
   if (options.json) {
     return print_json({{"directory", directory},
                        {"written", done->written},
                        {"written_bytes", done->written_bytes},
                        {"same", done->same},
-                       {"kept", done->kept}});
+                       {"kept", done->kept},
+                       {"damaged", done->damaged},
+                       {"rekeyed", done->rekeyed},
+                       {"missed", done->missed}});
   }
   const Style style = out_style();
   Page page(style);
   Line line;
   line.add(clean(directory, style), Ink::strong);
-  line.add(fmt::format(" {} {} files of {} written", page.dot(), human_count(done->written),
+  line.add(fmt::format(" {} {} of {} written", page.dot(), plural(done->written, "file"),
                        human_bytes(done->written_bytes)));
   if (done->same > 0) {
-    line.add(fmt::format(" {} {} were there", page.dot(), human_count(done->same)));
+    line.add(fmt::format(" {} {} there", page.dot(), plural(done->same, "was", "were")));
   }
   if (done->kept > 0) {
-    line.add(fmt::format(" {} {} differ and stay", page.dot(), human_count(done->kept)));
+    line.add(fmt::format(" {} {}", page.dot(),
+                         plural(done->kept, "differs and stays", "differ and stay")));
+  }
+  if (done->damaged > 0) {
+    line.add(fmt::format(" {} {} damaged and left out", page.dot(),
+                         plural(done->damaged, "library is", "libraries are")));
   }
   page.add_whole(line);
   return print_out(page.text());
@@ -90,10 +102,10 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_cache_unpack(CLI::App& cache, int& exit_code) {
+void add_cache_unpack(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      cache.add_subcommand("unpack", "Unpack archives into a cache directory, before a job starts");
+  Verb* verb =
+      cache.add_verb("unpack", "Unpack archives into a cache directory, before a job starts");
   verb->add_option("archive", options->archives, "Archives; of several the newest entry counts")
       ->required()
       ->type_name("X.hwc");
@@ -108,7 +120,7 @@ void add_cache_unpack(CLI::App& cache, int& exit_code) {
       ->type_name("OLD=NEW");
   verb->add_option("--pgo-ranks", options->pgo_ranks,
                    "Ranks of NEW: each that has none gets one (0: no process group)")
-      ->check(CLI::Range(std::uint32_t{0}, cache::pgo_ranks_max))
+      ->range(0, cache::pgo_ranks_max)
       ->type_name("N");
   verb->add_flag("--overwrite", options->overwrite,
                  "Replace files that differ (default: only damaged ones)");

@@ -86,10 +86,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_cache_verify(CLI::App& cache, int& exit_code) {
+void add_cache_verify(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      cache.add_subcommand("verify", "Compare every byte with its digest, and the signature");
+  Verb* verb = cache.add_verb("verify", "Compare every byte with its digest, and the signature");
   verb->add_option("archive", options->archives, "Archives")->required()->type_name("X.hwc");
   add_trust_options(*verb, options->trust);
   verb->add_flag("--json", options->json, "Print a JSON object for programs");

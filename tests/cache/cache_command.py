@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway")).absolute()
+from program import HEADWAY, run_headway
+
 # No Python is asked: these tests are not about torch.
 BOUND = ["--torch", "2.13.0", "--python-tag", "cpython-311", "--environment", "/venv"]
 
@@ -35,14 +35,7 @@ class Cache:
         return [str(HEADWAY), "cache", *map(str, arguments)]
 
     def run(self, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            self.command(*arguments),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            env=self.environment(),
-        )
-        assert done.returncode == code, (arguments, done)
+        done = run_headway("cache", *arguments, code=code, env=self.environment())
         if code == 2:
             assert done.stderr.count("\n") == 1, done.stderr
             assert done.stderr.startswith("headway: "), done.stderr

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
 import pytest
-from cache_command import BOUND, HEADWAY, Cache, read_tree, some_tree, write_tree
+from cache_command import BOUND, Cache, read_tree, some_tree, write_tree
 
 
 def test_round_trip(cache: Cache, tmp_path: Path) -> None:
@@ -62,7 +63,8 @@ def test_damage_writes_nothing(cache: Cache, tmp_path: Path) -> None:
         bad[at] ^= 4
         (tmp_path / "y.hwc").write_bytes(bad)
         cache.run("unpack", tmp_path / "y.hwc", "--to", tmp_path / "to", "--unsigned", code=2)
-        assert not (tmp_path / "to").exists()
+        left = (tmp_path / "to").rglob("*") if (tmp_path / "to").exists() else []
+        assert {path.name for path in left} <= {".headway-lock"}
         assert cache.json("verify", tmp_path / "y.hwc", code=1)["archives"][0]["good"] is False
     (tmp_path / "y.hwc").write_bytes(good[:-5])
     assert "take another copy" in cache.run("ls", tmp_path / "y.hwc", code=2).stderr
@@ -96,6 +98,45 @@ def test_merge_and_diff(cache: Cache, tmp_path: Path) -> None:
     other = tmp_path / "other.hwc"
     cache.pack(tmp_path / "0", other, "--gpu", "sm_90")
     assert "sm_90" in cache.run("merge", archives[0], other, "-o", other, code=2).stderr
+
+
+@pytest.mark.parametrize("order", [("good", "bad"), ("bad", "good")])
+def test_merge_takes_what_is_damaged_from_another(
+    cache: Cache, tmp_path: Path, order: tuple[str, str]
+) -> None:
+    directory = write_tree(tmp_path / "c", some_tree())
+    for name in order:
+        cache.pack(directory, tmp_path / f"{name}.hwc")
+    bad = bytearray((tmp_path / "bad.hwc").read_bytes())
+    bad[200] ^= 1
+    (tmp_path / "bad.hwc").write_bytes(bad)
+    cache.run("verify", tmp_path / "bad.hwc", code=1)
+    archives = [tmp_path / f"{name}.hwc" for name in order]
+    done = cache.run("merge", *archives, "-o", tmp_path / "all.hwc")
+    assert done.stderr.count("\n") == 1 and "bad.hwc: a block is damaged" in done.stderr
+    assert "the others have what it lacks" in done.stderr
+    cache.run("unpack", tmp_path / "all.hwc", "--to", tmp_path / "to")
+    assert read_tree(tmp_path / "to") == some_tree()
+
+
+def test_ls_of_a_folder(cache: Cache, tmp_path: Path) -> None:
+    shelf = tmp_path / "shelf"
+    for rank in range(2):
+        cache.pack(write_tree(tmp_path / str(rank), some_tree(rank)), tmp_path / f"{rank}.hwc")
+        cache.run("push", tmp_path / f"{rank}.hwc", "--to", shelf)
+    listed = [one["path"] for one in cache.json("ls", shelf)["archives"]]
+    assert listed == sorted(map(str, shelf.rglob("*.hwc"))) and len(listed) == 2
+    # One that is damaged does not hide the other.
+    Path(listed[0]).write_bytes(b"HW")
+    done = cache.run("ls", shelf, code=2)
+    assert listed[0] in done.stderr and listed[1] in done.stdout
+    (tmp_path / "empty").mkdir()
+    assert "no archives" in cache.run("ls", tmp_path / "empty", code=2).stderr
+
+
+def test_gc_of_no_folder(cache: Cache, tmp_path: Path) -> None:
+    error = cache.run("gc", tmp_path / "no", code=2).stderr
+    assert f"{tmp_path / 'no'}: there is no such folder" in error
 
 
 def test_ls(cache: Cache, tmp_path: Path) -> None:
@@ -133,16 +174,72 @@ def test_push_and_pull(cache: Cache, tmp_path: Path) -> None:
     bad.write_bytes(bad.read_bytes()[:-1])
     done = cache.run(*arguments, "--to", tmp_path / "to2")
     assert "passed over" in done.stderr and "2 archives" in done.stdout
+    told = cache.json("gc", shelf, "--dry-run")["removed"]
+    assert f"{bad.relative_to(shelf)}" in told and len(list(shelf.rglob("*.hwc"))) == 3
     bad.unlink()
-    # Nothing there is no failure, and another family is nothing.
-    assert cache.json("pull", shelf, *BOUND, "--to", tmp_path / "to3")["archives"] == 0
-    assert cache.json("pull", tmp_path / "no", *BOUND, "--to", tmp_path / "to3")["written"] == 0
+    # Nothing there is no failure.
+    nowhere = ["pull", tmp_path / "no", *BOUND, "--to", tmp_path / "to3"]
+    assert cache.json(*nowhere)["written"] == 0
+    done = cache.run(*nowhere)
+    assert done.stdout == "" and done.stderr.count("\n") == 1
+    assert f"{tmp_path / 'no'}: there is no such folder" in done.stderr
+    assert "cache push" in done.stderr and not (tmp_path / "no").exists()
+    (tmp_path / "empty").mkdir()
+    done = cache.run("pull", tmp_path / "empty", *BOUND, "--to", tmp_path / "to3")
+    assert "0 files" in done.stdout and done.stderr == ""
     dry = cache.json("gc", shelf, "--dry-run")
-    assert (dry["archives_before"], dry["archives_after"], dry["merged"]) == (2, 1, 1)
-    assert cache.json("gc", shelf)["archives_after"] == 1
+    done = cache.json("gc", shelf)
+    assert (done["archives_before"], done["archives_after"], done["merged"]) == (2, 1, 2)
+    assert dry == {**done, "dry_run": True}
     assert cache.json(*arguments, "--to", tmp_path / "to4")["archives"] == 1
     os.utime(next(shelf.rglob("*.hwc")), (0, 10))
     assert cache.json("gc", shelf, "--max-age", "30d")["archives_after"] == 0
+
+
+def test_one_is_no_plural(cache: Cache, tmp_path: Path) -> None:
+    directory = write_tree(tmp_path / "c", {"ab/c1.py": b"1", "ab/c1.main.so": b""})
+    archive, shelf, to = tmp_path / "one.hwc", tmp_path / "shelf", tmp_path / "to"
+    packed = cache.run("pack", directory, "-o", archive, *BOUND)
+    said = packed.stdout + packed.stderr
+    said += cache.run("ls", archive).stdout
+    said += cache.run("diff", archive, archive).stdout
+    said += cache.run("unpack", archive, "--to", tmp_path / "unpacked").stdout
+    said += cache.run("unpack", archive, "--to", tmp_path / "unpacked").stdout
+    cache.run("push", archive, "--to", shelf)
+    said += cache.run("pull", shelf, *BOUND, "--to", to).stdout
+    said += cache.run("gc", shelf).stdout
+    said += cache.run("merge", archive, "-o", tmp_path / "merged.hwc").stdout
+    for one in ("1 entry", "1 file of", "1 archive", "1 library is damaged", "1 was there"):
+        assert one in said, (one, said)
+    assert not re.search(r"\b1 (entries|files|archives|libraries|were|are)\b", said), said
+
+
+def test_pull_takes_what_fits_best(cache: Cache, tmp_path: Path) -> None:
+    shelf = tmp_path / "shelf"
+    elsewhere = ["--torch", "2.13.0", "--python-tag", "cpython-311", "--environment", "/other"]
+    bindings = {
+        "gpu": [*BOUND, "--gpu", "sm_90", "--family", "ctr"],
+        "torch": [*BOUND[2:], "--torch", "2.12.0", "--family", "ctr"],
+        "others": [*BOUND, "--family", "ads"],
+        "elsewhere": [*elsewhere, "--family", "ctr"],
+        "own": [*BOUND, "--family", "ctr"],
+    }
+    pull = ["pull", shelf, *BOUND, "--family", "ctr"]
+    taken = []
+    for name, bound in bindings.items():
+        directory = write_tree(tmp_path / name, {f"ab/c{name}.py": b"x"})
+        cache.run("pack", directory, "-o", tmp_path / f"{name}.hwc", *bound)
+        cache.run("push", tmp_path / f"{name}.hwc", "--to", shelf)
+        to = tmp_path / f"to {name}"
+        done = cache.run(*pull, "--to", to)
+        taken.append("".join(read_tree(to)))
+        if name == "gpu":
+            assert "nothing there fits" in done.stderr and "sm_90" in done.stderr
+        if name == "others":
+            assert "taken from family ads" in done.stderr
+    assert taken == ["", "", "ab/cothers.py", "ab/celsewhere.py", "ab/cown.py"]
+    done = cache.json(*pull, "--to", tmp_path / "again")
+    assert done["family"] == "ctr" and done["same_binding"] and done["same_environment"]
 
 
 def test_what_cannot_be_packed(cache: Cache, tmp_path: Path) -> None:
@@ -174,6 +271,5 @@ def verbs() -> list[str]:
 
 @pytest.mark.parametrize("verb", verbs())
 def test_help_ends_in_an_example(cache: Cache, verb: str) -> None:
-    assert HEADWAY.exists()
     last = cache.run(verb, "--help").stdout.strip().splitlines()[-1]
     assert last.strip().startswith(f"headway cache {verb}"), last

@@ -10,6 +10,7 @@ tracebacks.
     preload    imports ahead, and finds out what must not be imported ahead
     scan       what a script that never ran will import, from its text
     memory     what earlier starts of the same script have taught
+    compile_ahead  what torch.compile builds at its first use
     fitness    may this process be forked?
     become     from a forked copy to a rank
     learn      in a rank: tells the server what was imported up to the first step

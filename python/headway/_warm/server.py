@@ -12,8 +12,9 @@ import sys
 import time
 from typing import Any
 
+from headway import _compile
 from headway._recorder import core
-from headway._warm import FD_VARIABLE, birth, fitness, preload, scan
+from headway._warm import FD_VARIABLE, birth, compile_ahead, fitness, preload, scan
 from headway._warm.become import Rank, take_environment, take_parent, take_streams, take_thread
 from headway._warm.memory import FILE_VARIABLE, SKIP_VARIABLE, Memory
 
@@ -44,7 +45,9 @@ class Server:
         self.learn_read, self.learn_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.ready_ns = 0
         self.hopeless = ""
+        self.compiled = False
         self.wanted: list[str] = []  # still to be imported, the last one first
+        self.idle = False  # ranks train: there is time for what the next ones can do without
 
     def run(self) -> None:
         """Returns in a rank."""
@@ -55,17 +58,21 @@ class Server:
         self.ready_ns = time.monotonic_ns()
         self._tell(ready=len(sys.modules), skipped=self.memory.skip, failed=self._failed())
         while True:
-            idle_s = 0 if self.wanted else None
+            idle_s = 0 if self.wanted or self.idle else None
             ready, _, _ = select.select([self.channel, self.learn_read], [], [], idle_s)
             if self.channel in ready:
                 self.wanted.clear()  # ranks that start need the processor; the memory has the names
+                self.idle = False
                 if self._serve_request():
                     _rename(own_name)
                     return
             elif self.learn_read in ready:
                 self._learn()
-            else:
+            elif self.wanted:
                 self._import_next()
+            else:
+                self.idle = False
+                self._compile_ahead()
 
     # ---- imports
 
@@ -90,8 +97,27 @@ class Server:
     def _settle(self) -> None:
         """All that is wanted is imported."""
         preload.warm_up()
+        self._freeze()
+
+    def _freeze(self) -> None:
         gc.collect()
         gc.freeze()  # a collection in a rank would copy every page that it marks
+
+    def _compile_ahead(self) -> None:
+        """Once, when ranks train: the first start would only wait for it. Where it leaves a thread
+        behind this process is lost, and never does it again."""
+        if self.compiled or compile_ahead.SKIP in self.memory.skip:
+            return
+        if not compile_ahead.wanted(self.memory.modules):
+            return
+        self.compiled = True
+        _compile.arm()
+        compile_ahead.run()
+        if fitness.extra_threads():
+            self.memory.skip[compile_ahead.SKIP] = "leaves a thread"
+            self.memory.save()
+            self._begin_again()
+        self._freeze()
 
     def _begin_again(self) -> None:
         tries = int(os.environ.get(TRIES_VARIABLE, "0")) + 1
@@ -118,6 +144,7 @@ class Server:
         self.memory.modules = names
         self.memory.save()
         self.wanted = [name for name in reversed(names) if name not in sys.modules]
+        self.idle = True
 
     def _import_next(self) -> None:
         """One at a time, so that a request waits for one import at most."""

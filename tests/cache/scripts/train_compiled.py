@@ -1,0 +1,51 @@
+"""A small compiled training; tells what torch's caches said and which files it ran.
+
+usage: train_compiled.py OUT [--sizes 8,8,8] [--group] [--killed-once SECONDS]
+"""
+
+import argparse
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+parser = argparse.ArgumentParser()
+parser.add_argument("out", type=Path)
+parser.add_argument("--sizes", default="8,8,8")
+parser.add_argument("--group", action="store_true")
+parser.add_argument("--killed-once", type=float, help="in the first attempt, so long after the end")
+args = parser.parse_args()
+
+rank = int(os.environ.get("RANK", "0"))
+if args.group:
+    dist.init_process_group("gloo")
+torch.manual_seed(0)
+model = torch.nn.Linear(8, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+@torch.compile
+def loss_of(x: torch.Tensor) -> torch.Tensor:
+    return model(x).tanh().square().sum()
+
+
+losses = []
+for rows in map(int, args.sizes.split(",")):
+    loss = loss_of(torch.ones(rows, 8))
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    losses.append(loss.item())
+if args.killed_once is not None and os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0":
+    time.sleep(args.killed_once)
+    os.kill(os.getpid(), signal.SIGKILL)
+counters = torch._dynamo.utils.counters
+args.out.with_suffix(f".{rank}.json").write_text(
+    json.dumps({"losses": losses, "counters": {name: dict(c) for name, c in counters.items()}})
+)
+if args.group:
+    dist.destroy_process_group()
