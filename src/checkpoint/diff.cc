@@ -41,7 +41,8 @@ Status compare_states(const CheckpointReader& a, const TensorInfo& in_a, const C
   if (!left.ok()) return left.status();
   auto right = read_document(b, in_b);
   if (!right.ok()) return right.status();
-  auto found = compare_documents(*left, *right, a.path() + " and " + b.path() + ": " + in_a.name);
+  auto found = compare_documents(*left, *right, a.path() + " and " + b.path() + ": " + in_a.name,
+                                 diff.document_parts);
   if (!found.ok()) return found.status();
   if (found->empty()) ++diff.same;
   for (DocumentDifference& each : *found) diff.documents.emplace_back(in_a.name, std::move(each));

@@ -2,6 +2,7 @@
 // saved them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,7 +37,8 @@ struct CheckpointDiff {
   std::vector<KindDifference> kinds;
   std::vector<ValueDifference> values;
   std::vector<std::pair<std::string, DocumentDifference>> documents;  // the tensor's name, what
-  std::size_t same = 0;  // tensors that are equal to the last bit
+  std::set<std::string> document_parts;  // "values", "scheduler": of documents that were compared
+  std::size_t same = 0;                  // tensors that are equal to the last bit
   // Facts may differ: two checkpoints of one state at other times hold the same tensors.
   [[nodiscard]] bool same_tensors() const {
     return only_a.empty() && only_b.empty() && kinds.empty() && values.empty() && documents.empty();

@@ -43,7 +43,7 @@ void flatten(const Json& json, const std::string& name, std::map<std::string, st
 
 bool is_tensor(const Json& json) {
   return json.is_object() && json.size() == 1 &&
-         (json.contains("$tensor") || json.contains("$array"));
+         (json.contains("$tensor") || json.contains("$array") || json.contains("$parameter"));
 }
 
 Json without_tensors(const Json& json) {
@@ -101,12 +101,14 @@ Result<std::string> pretty_document(const std::string& text, const std::string& 
 
 Result<std::vector<DocumentDifference>> compare_documents(const std::string& a,
                                                           const std::string& b,
-                                                          const std::string& place) {
+                                                          const std::string& place,
+                                                          std::set<std::string>& parts) {
   std::map<std::string, std::string> sides[2];
   const std::string* texts[] = {&a, &b};
   for (int side = 0; side < 2; ++side) {
     auto json = parse(*texts[side], place);
     if (!json.ok()) return json.status();
+    for (const auto& part : (*json)["parts"].items()) parts.insert(part.key());
     flatten((*json)["parts"], "", sides[side]);
   }
   std::vector<DocumentDifference> out;

@@ -2,6 +2,7 @@
 // text in a tensor of its own (docs/formats/checkpoint.md).
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,9 +29,10 @@ struct DocumentDifference {
   std::string name;  // "optimizer.param_groups.0.lr"
   std::string a, b;  // as JSON; "": not there
 };
-// Without how long saves took, which is not the state.
+// Without how long saves took, which is not the state. Adds the names of the parts of both.
 base::Result<std::vector<DocumentDifference>> compare_documents(const std::string& a,
                                                                 const std::string& b,
-                                                                const std::string& place);
+                                                                const std::string& place,
+                                                                std::set<std::string>& parts);
 
 }  // namespace headway::checkpoint

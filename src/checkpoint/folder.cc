@@ -20,6 +20,7 @@ using base::Status;
 
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kDraftPrefix = ".draft-";
+constexpr std::string_view kRemovingPrefix = ".removing-";
 constexpr std::size_t kStepDigits = 8;
 constexpr std::size_t kSequenceDigits = 6;
 constexpr std::size_t kVerifyBytes = 1 << 20;
@@ -29,12 +30,6 @@ std::optional<std::uint64_t> number(std::string_view digits) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool all = error == std::errc() && end == digits.data() + digits.size();
   return all ? std::optional(value) : std::nullopt;
-}
-
-// Only a manifest that is surely not there makes waste of a checkpoint.
-bool has_manifest(FileSystem& files, const std::string& path) {
-  const auto file = files.open(fmt::format("{}/{}", path, manifest_name));
-  return file.ok() || file.status().code() != base::Code::not_found;
 }
 
 }  // namespace
@@ -198,8 +193,10 @@ Result<std::uint64_t> clear_waste(FileSystem& files, const std::string& folder,
       if (is_waste_parts(text)) (void)remove_folder_of_files(files, path);
       continue;
     }
-    const bool waste = name ? !has_manifest(files, path) : text.starts_with(kDraftPrefix);
-    if (!waste) continue;
+    // As far as it goes, too: somebody may have put a folder of his own into it.
+    if (text.starts_with(kRemovingPrefix)) (void)remove_folder_of_files(files, path);
+    // One with a step's name and without a manifest is left: somebody may have lost just that.
+    if (!text.starts_with(kDraftPrefix)) continue;
     if (Status status = remove_folder_of_files(files, path); !status.ok()) return status;
   }
   return sequence;
@@ -281,10 +278,23 @@ Result<CheckpointName> Draft::commit() {
 }
 
 Status remove_checkpoint(FileSystem& files, const std::string& path) {
-  const Status status = files.remove_file(fmt::format("{}/{}", path, manifest_name));
+  const std::string folder = base::folder_of(path);
+  const std::string going = fmt::format("{}/{}{}", folder, kRemovingPrefix, last_name_of(path));
+  // In the way if one of the same name was removed before, and not to its end.
+  Status status = remove_folder_of_files(files, going);
   if (!status.ok() && status.code() != base::Code::not_found) return status;
-  if (Status synced = files.sync_folder(path); !synced.ok()) return synced;
-  return remove_folder_of_files(files, path);
+  if (status = files.rename(path, going); !status.ok()) return status;
+  if (status = files.sync_folder(folder); !status.ok()) return status;
+  return remove_folder_of_files(files, going);
+}
+
+void clear_removed(FileSystem& files, const std::string& folder) {
+  const auto entries = files.list(folder);
+  if (!entries.ok()) return;
+  for (const FolderEntry& entry : entries.value()) {
+    if (!entry.is_folder || !std::string_view(entry.name).starts_with(kRemovingPrefix)) continue;
+    (void)remove_folder_of_files(files, folder + "/" + entry.name);
+  }
 }
 
 }  // namespace headway::checkpoint

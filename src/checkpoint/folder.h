@@ -1,10 +1,11 @@
 // A folder of checkpoints and the protocol by which one more gets into it:
 //
-//   <folder>/.draft-…                      being written; whatever lies there after a crash is
-//   waste <folder>/step-00000100-000007/         the seventh one, of step 100
-//            MANIFEST.json                 written last; without it the rest is waste
-//            shard-….safetensors           named there with sizes and checksums
-//   <folder>/LATEST                        the newest one's name, for people and scripts
+//   <folder>/.draft-…               being written; whatever lies there after a crash is waste
+//   <folder>/step-00000100-000007/  the seventh one, of step 100
+//            MANIFEST.json          written last; where it is missing somebody has lost it
+//            shard-….safetensors    named there with sizes and checksums
+//   <folder>/.removing-step-…       one that goes; whatever lies there after a crash is waste
+//   <folder>/LATEST                 the newest one's name, for people and scripts
 //
 // Files are synced before the manifest is written, the manifest before the folder gets its name,
 // the name before LATEST, and all of that before anything older goes. So whatever call a crash
@@ -126,8 +127,11 @@ class Draft {
   bool stays_ = false;                                  // not ours to remove
 };
 
-// Takes the checkpoint away: its manifest first, so that half of it is never taken for one.
+// Takes the checkpoint away: its name first, so that half of it is never taken for one, nor for one
+// that somebody has lost the manifest of.
 base::Status remove_checkpoint(base::FileSystem& files, const std::string& path);
+// What is left of such that were not removed to their end, as far as it goes.
+void clear_removed(base::FileSystem& files, const std::string& folder);
 // A folder of files, without folders in it.
 base::Status remove_folder_of_files(base::FileSystem& files, const std::string& path);
 // The folder with all those above it, durable: a folder's own name is in the one above.

@@ -8,6 +8,7 @@
 
 #include "base/sim_file_system.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/test_checkpoint.h"
 
 namespace headway::checkpoint {
 namespace {
@@ -55,6 +56,7 @@ std::uint64_t found_step(base::FileSystem& files, bool deep) {
   std::vector<std::string> passed;
   auto good = folder.newest_good(deep, passed);
   EXPECT_TRUE(good.ok()) << good.status().message();
+  expect_no_traces(files, "/jobs/ck");
   if (!good.ok() || !good.value()) return 0;
   const Manifest& manifest = good.value()->manifest;
   EXPECT_EQ(manifest.files.size(), 2U);
@@ -148,19 +150,63 @@ TEST(FolderCrash, ThePowerMayGoBeforeEveryCall) {
 }
 
 TEST(FolderCrash, ARemovalCutShortLeavesNoHalf) {
+  const std::string going = "/jobs/ck/" + CheckpointName{10, 1}.text();
   for (std::size_t n = 0;; ++n) {
     const auto files = with_one_checkpoint();
     ASSERT_TRUE(save(*files, 20).ok());
     files->lose_power_at(n);
-    const bool done = remove_checkpoint(*files, "/jobs/ck/" + CheckpointName{20, 2}.text()).ok();
-    for (const double kept : {0.0, 1.0}) {
-      const auto after = files->after_crash([&](std::size_t) { return kept; });
-      const std::uint64_t step = found_step(*after, false);
-      EXPECT_TRUE(step == 10 || step == 20) << n;
-      EXPECT_TRUE(save(*after, 30).ok()) << n;
-    }
-    if (done) break;
+    const bool done = remove_checkpoint(*files, going).ok();
+    each_crash_state(*files, [&](SimFileSystem& after) {
+      EXPECT_EQ(found_step(after, true), 20U) << n;
+      auto names = CheckpointFolder(after, "/jobs/ck").list();
+      ASSERT_TRUE(names.ok()) << n;
+      for (const CheckpointName& name : *names) {
+        EXPECT_TRUE(CheckpointFolder(after, "/jobs/ck").verify(name).ok()) << n << name.text();
+      }
+      EXPECT_TRUE(save(after, 30).ok()) << n;
+      for (const auto& [path, content] : after.contents()) {
+        EXPECT_EQ(path.find("removing"), std::string::npos) << "call " << n << " left " << path;
+      }
+    });
+    if (done || HasFailure()) break;
   }
+}
+
+// Whoever comes after somebody who lost manifests leaves what there is.
+TEST(FolderCrash, FilesWithoutTheirManifestStay) {
+  const auto files = with_one_checkpoint();
+  const std::string path = "/jobs/ck/" + CheckpointName{10, 1}.text();
+  ASSERT_TRUE(files->remove_file(path + "/MANIFEST.json").ok());
+  for (const std::uint64_t step : {20, 30, 40}) ASSERT_TRUE(save(*files, step).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto text = base::read_all(*files, path + "/" + file_name(i), kFileBytes);
+    EXPECT_TRUE(text.ok() && text.value() == content_of(10, i));
+  }
+  const auto traces = find_traces(*files, "/jobs/ck");
+  ASSERT_TRUE(traces.ok() && traces.value().size() == 1);
+  EXPECT_NE(traces.value()[0].text.find(path + ": holds files and no MANIFEST.json"),
+            std::string::npos);
+}
+
+TEST(Traces, WhatLatestNamesAndWhatIsInAFoldersPlace) {
+  const auto files = with_one_checkpoint();
+  ASSERT_TRUE(save(*files, 20).ok());
+  expect_no_traces(*files, "/jobs/ck");
+  expect_no_traces(*files, "/jobs/none");
+  ASSERT_TRUE(files->make_folder("/jobs/ck/step-00000005-000009").ok()) << "nothing is in it";
+  expect_no_traces(*files, "/jobs/ck");
+  const std::string path = "/jobs/ck/" + CheckpointName{20, 2}.text();
+  ASSERT_TRUE(remove_checkpoint(*files, path).ok());
+  auto traces = find_traces(*files, "/jobs/ck");
+  ASSERT_TRUE(traces.ok() && traces.value().size() == 1);
+  EXPECT_NE(traces.value()[0].text.find("/jobs/ck/LATEST: names step-00000020-000002"),
+            std::string::npos);
+  ASSERT_TRUE(base::replace_file(*files, path, base::bytes_of("x")).ok());
+  traces = find_traces(*files, "/jobs/ck");
+  ASSERT_TRUE(traces.ok() && traces.value().size() == 1);
+  EXPECT_NE(traces.value()[0].text.find(path + ": a file where"), std::string::npos);
+  ASSERT_TRUE(save(*files, 30).ok());
+  EXPECT_EQ(find_traces(*files, "/jobs/ck").value().size(), 1U) << "LATEST is right again";
 }
 
 TEST(FolderCrash, NoByteOfACheckpointCanChangeUnseen) {

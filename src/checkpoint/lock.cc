@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 
+#include "checkpoint/writable.h"
+
 namespace headway::checkpoint {
 namespace {
 
@@ -41,7 +43,10 @@ base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::
   if (!fd.valid() && errno == ENOENT) {
     return base::Status::not_found(folder + ": there is no such folder");
   }
-  if (!fd.valid()) return base::errno_status(folder, "cannot be locked for writing", errno);
+  if (!fd.valid()) {
+    return with_unwritable_advice(base::errno_status(folder, "cannot be locked for writing", errno),
+                                  folder);
+  }
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno != EWOULDBLOCK) return base::errno_status(path, "lock", errno);

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "checkpoint/anchor.h"
+#include "checkpoint/traces.h"
 
 namespace headway::checkpoint {
 namespace {
@@ -55,6 +57,15 @@ Result<std::vector<std::pair<CheckpointName, bool>>> names_in(FileSystem& files,
   std::vector<std::pair<CheckpointName, bool>> out;
   for (const CheckpointName& name : *names) out.emplace_back(name, links[name.text()]);
   return out;
+}
+
+bool is_file(FileSystem& files, const std::string& path) {
+  const auto entries = files.list(base::folder_of(path));
+  if (!entries.ok()) return false;
+  const std::string name = last_name_of(path);
+  return std::any_of(entries.value().begin(), entries.value().end(), [&](const FolderEntry& entry) {
+    return entry.name == name && !entry.is_folder;
+  });
 }
 
 Result<std::string> find_latest(FileSystem& files, const std::string& path) {
@@ -197,6 +208,11 @@ Result<std::string> find_checkpoint(FileSystem& files, const std::string& given,
                                     std::vector<std::string>& passed, const std::string& before) {
   const std::string path = without_last_slash(given);
   if (last_name_of(path) == latest_name) return find_latest(files, path);
+  if (is_file(files, path)) {
+    return Status::invalid(path +
+                           ": a file, and not a checkpoint; name the folder of one, or the folder "
+                           "that it is in");
+  }
   if (is_checkpoint(files, path)) return path;
   auto names = names_in(files, path);
   if (!names.ok()) return names.status();
@@ -213,6 +229,11 @@ Result<std::string> find_checkpoint(FileSystem& files, const std::string& given,
   if (!passed.empty()) {
     return Status::corrupt(fmt::format("{}: none of its {} checkpoints is good; the newest: {}",
                                        path, passed.size(), passed.front()));
+  }
+  const auto traces = find_traces(files, path);
+  if (traces.ok() && !traces.value().empty()) {
+    return Status::corrupt(
+        fmt::format("{}: no good checkpoint is in it: {}", path, traces.value().front().text));
   }
   return Status::not_found(fmt::format(
       "{}: neither a checkpoint (it has no {}) nor a folder of checkpoints", path, manifest_name));

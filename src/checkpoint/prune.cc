@@ -22,7 +22,7 @@ Candidate candidate_of(const Look& look) {
   each.is_link = look.is_link;
   each.is_delta = !look.manifest.base.empty();
   if (look.unfinished) {
-    each.state = State::waste;
+    each.state = State::lost;
   } else if (!look.state.ok()) {
     const base::Code code = look.state.code();
     each.state = code == base::Code::corrupt ? State::damaged : State::unreadable;
@@ -111,6 +111,7 @@ Status execute_prune(FileSystem& files, const std::string& folder, const PrunePl
   bool must = false;
   const Status latest = mend_latest(files, folder, plan, must);
   if (!latest.ok() && must) return latest;
+  clear_removed(files, folder);
   std::vector<const Look*> going;
   for (std::size_t i = 0; i < plan.looks.size(); ++i) {
     if (is_removed(plan.fates[i])) going.push_back(&plan.looks[i]);

@@ -1,5 +1,5 @@
 // Removes the checkpoints of a folder that a policy no longer wants. The caller holds the folder's
-// lock (lock.h). Each goes by its manifest first, a delta before its base, else the oldest first,
+// lock (lock.h). Each goes by its name first, a delta before its base, else the oldest first,
 // and only after LATEST names one that stays: whatever call a crash comes before, what can still be
 // listed is whole. LATEST names the newest good one then, also if it was missing or named another.
 #pragma once

@@ -49,11 +49,9 @@ std::vector<Fate> decide_fates(const RetentionPolicy& policy,
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Candidate& each = candidates[i];
     if (each.state != State::good) {
-      const bool broken =
-          each.state == State::waste || (each.state == State::damaged && policy.drop_damaged);
-      fates[i] = broken && !each.is_link && !(each.anchor && each.state != State::waste)
-                     ? Fate::goes_broken
-                     : Fate::left;
+      const bool broken = (each.state == State::lost && policy.drop_lost) ||
+                          (each.state == State::damaged && policy.drop_damaged);
+      fates[i] = broken && !each.is_link && !each.anchor ? Fate::goes_broken : Fate::left;
       continue;
     }
     ++good;

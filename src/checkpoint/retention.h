@@ -19,6 +19,8 @@ struct RetentionPolicy {
   std::size_t last = 1;
   std::int64_t every_ns = 0;  // and the first good one of every such stretch of real time; 0: none
   bool drop_damaged = false;  // those that are surely not good
+  // Those without a manifest: only where a person says so, who may have lost it.
+  bool drop_lost = false;
 };
 
 struct Candidate {
@@ -27,7 +29,7 @@ struct Candidate {
     good,
     damaged,     // surely
     unreadable,  // an error of the disk, a version of the future: nobody knows
-    waste,       // without a manifest: none at all
+    lost,        // without a manifest: all else of it may be there
   } state = State::good;
   bool anchor = false;
   bool is_link = false;
@@ -45,7 +47,7 @@ enum class Fate : std::uint8_t {
   base,        // one that stays is read with it
   left,        // damaged, unreadable or a link: not ours to remove
   goes,        // by the policy
-  goes_broken  // damaged or waste
+  goes_broken  // damaged, or without its manifest
 };
 [[nodiscard]] std::string_view name_of(Fate fate);  // "last", "goes"
 [[nodiscard]] constexpr bool is_removed(Fate fate) {

@@ -38,19 +38,21 @@ TEST(Retention, WhatIsNotGoodCountsForNothing) {
   auto list = hourly(5);
   list[0].state = State::damaged;
   list[2].state = State::unreadable;
-  list[3].state = State::waste;
-  EXPECT_EQ(letters({.last = 1}, list), "lnlx-") << "left, newest, left, waste goes";
-  EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "xnlx-");
-  list[0].anchor = true;
-  EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "lnlx-");
+  list[3].state = State::lost;
+  EXPECT_EQ(letters({.last = 1}, list), "lnll-") << "the manifest may come back";
+  EXPECT_EQ(letters({.last = 1, .drop_lost = true}, list), "lnlx-");
+  EXPECT_EQ(letters({.last = 1, .drop_damaged = true, .drop_lost = true}, list), "xnlx-");
+  list[0].anchor = list[3].anchor = true;
+  EXPECT_EQ(letters({.last = 1, .drop_damaged = true, .drop_lost = true}, list), "lnll-");
+  list[3].anchor = false;
   for (Candidate& each : list) each.state = State::damaged;
   EXPECT_EQ(letters({.last = 1}, list), "lllll");
   EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "lllll") << "it is all that is left";
-  list[3].state = State::waste;
-  EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "lllll");
+  list[3].state = State::lost;
+  EXPECT_EQ(letters({.last = 1, .drop_damaged = true, .drop_lost = true}, list), "lllll");
   list[4].state = State::good;
   list[0].anchor = false;
-  EXPECT_EQ(letters({.last = 1, .drop_damaged = true}, list), "xxxxn");
+  EXPECT_EQ(letters({.last = 1, .drop_damaged = true, .drop_lost = true}, list), "xxxxn");
 }
 
 TEST(Retention, AnchorsAndLinksStay) {
@@ -58,8 +60,8 @@ TEST(Retention, AnchorsAndLinksStay) {
   list[2].anchor = true;
   list[3].is_link = true;
   EXPECT_EQ(letters({.last = 1}, list), "n-al");
-  list[3].state = State::waste;
-  EXPECT_EQ(letters({.last = 1}, list), "n-al") << "not ours to remove";
+  list[3].state = State::lost;
+  EXPECT_EQ(letters({.last = 1, .drop_lost = true}, list), "n-al") << "not ours to remove";
 }
 
 // w: a whole one, which the others follow as deltas.

@@ -12,6 +12,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/parts.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/traces.h"
 
 namespace headway::checkpoint {
 
@@ -60,6 +61,13 @@ inline base::Result<CheckpointName> save_pieces(base::FileSystem& files, const s
     if (!status.ok()) return status;
   }
   return (*draft)->commit();
+}
+
+// Nothing that Headway does, at whatever call it ends, looks as if somebody had lost a checkpoint.
+inline void expect_no_traces(base::FileSystem& files, const std::string& folder) {
+  const auto traces = find_traces(files, folder);
+  ASSERT_TRUE(traces.ok()) << traces.status().message();
+  for (const Trace& trace : traces.value()) ADD_FAILURE() << trace.text;
 }
 
 // Calls check with what a machine may find that lost its power now: nothing, all, all but one and

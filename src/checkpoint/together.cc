@@ -26,6 +26,7 @@ constexpr std::string_view kFailed = "failed-";
 constexpr std::string_view kFull = "full-";
 constexpr std::string_view kAlive = "alive-";
 constexpr int kTellAgain = 100;
+constexpr int kTouchAgain = 3;
 
 // A number at the text's front, which goes, with the dash behind it.
 std::optional<std::uint64_t> take_number(std::string_view& text, int base = 10) {
@@ -39,9 +40,18 @@ std::optional<std::uint64_t> take_number(std::string_view& text, int base = 10) 
 
 // An empty file; one that is there already is as good.
 Status touch(FileSystem& files, const std::string& path) {
-  auto file = files.create(path, {});
-  if (file.ok()) return (*file)->close();
-  return files.open(path).ok() ? Status() : file.status();
+  Status status;
+  for (int i = 0; i < kTouchAgain; ++i) {
+    auto file = files.create(path, {});
+    if (file.ok()) return (*file)->close();
+    status = file.status();
+    const Status there = files.open(path).status();
+    if (there.ok()) return {};
+    // In the way, and gone when it was looked at: others remove such folders with all in them.
+    const bool went = there.code() == Code::not_found && status.code() == Code::io_error;
+    if (!went) break;
+  }
+  return status;
 }
 
 std::uint32_t lowest_rank(const Manifest& part) {

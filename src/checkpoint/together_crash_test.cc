@@ -37,6 +37,7 @@ void check(SimFileSystem& files, const Told& told, const std::string& where) {
   const std::uint64_t step = together_found(files);
   const bool durable = told.leader || told.follower;
   EXPECT_TRUE(step == 20 || (step == 10 && !durable)) << where << ": step " << step;
+  expect_no_traces(files, together_folder);
 }
 
 void check_next(SimFileSystem& files, const std::string& where) {

@@ -89,6 +89,7 @@ bool Holder::all_done() const {
 Status Holder::run(int stop) {
   alone_since_ns_ = now_ns();
   std::vector<pollfd> fds;
+  bool lingered = false;
   for (;;) {
     fds.assign({{stop, POLLIN, 0}, {posts_fd_.get(), POLLIN, 0}});
     fds.push_back({stopping_ ? -1 : options_.listener.get(), POLLIN, 0});
@@ -118,7 +119,8 @@ Status Holder::run(int stop) {
     const bool orphaned = options_.orphan_ns >= 0 && alone_ns > options_.orphan_ns;
     const bool all_ended = options_.linger_ns >= 0 && all_done();
     if (stopping_ || orphaned || all_ended) write_newest();
-    const bool over = all_ended || (options_.linger_ns >= 0 && alone_ns > options_.linger_ns);
+    lingered = options_.linger_ns >= 0 && alone_ns > options_.linger_ns;
+    const bool over = all_ended || lingered;
     if ((stopping_ || over) && !writing_) {
       if (!waits_for_upload(now_ns())) break;
     } else {
@@ -129,7 +131,9 @@ Status Holder::run(int stop) {
     if (orphaned && !writing_ && !reading) unlock_folder();
   }
   if (uploader_) uploader_->give_up();
-  if (!last_.ok()) return last_;
+  // What is not on disk stays in memory, but not for ever where somebody has removed the folder.
+  const bool given_up = lingered && last_.code() == base::Code::not_found;
+  if (!last_.ok() && !given_up) return last_;
   // Also memory that somebody asked for just before the end, and that nobody has yet.
   give_up_ = true;
   memory_.end();
@@ -235,6 +239,7 @@ void Holder::admit(UniqueFd client, const Message& message) {
   rank.done = false;
   rank.untold = true;
   newest_attempt_ = std::max(newest_attempt_.load(), message.attempt);
+  remember_folder(message.folder);
   // It may have been without a holder when this became known.
   if (last_news_ && last_news_->first == message.attempt && rank.client.valid()) {
     (void)send_packet(rank.client.get(), last_news_->second);

@@ -106,6 +106,8 @@ class Holder {
   void serve_parked();
   base::Status lock_folder(const Message& hello);
   base::Status keep_lock(const Message& hello);
+  void remember_folder(const std::string& folder);
+  [[nodiscard]] bool was_removed(const std::string& folder) const;
   void leave_folder();
   void unlock_folder();
   void on_reserve(Rank& rank, const Message& message);
@@ -176,6 +178,14 @@ class Holder {
   std::vector<Parked> parked_;  // said hello; the folder is not ours yet
   std::optional<checkpoint::FolderLock> folder_lock_;
   std::string locked_;  // the folder
+  // The one that somebody trained into last, by what it is: another of its name is not the same.
+  struct KnownFolder {
+    std::string path;
+    std::uint64_t device = 0, inode = 0;
+    bool operator==(const KnownFolder&) const = default;
+  };
+  static KnownFolder look_at_folder(const std::string& path);
+  KnownFolder known_;
   // Checkpoints that trainers have read and found to be damaged: retention counts others. Kept for
   // those who come later and go on from memory.
   std::set<std::string> damaged_;

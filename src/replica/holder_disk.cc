@@ -68,7 +68,7 @@ void Holder::start(const Choice& choice) {
   (void)::futimens(lock_.get(), nullptr);  // in use: memory that is written to does not show it
   const Message told = told_by(choice);
   if (Status locked = keep_lock(told); !locked.ok()) {
-    return finished(choice, with_advice(locked, told.folder), 0);
+    return finished(choice, locked, 0);
   }
   disk_.add([this, choice, order = order_of(told)] {
     const std::int64_t begin_ns = base::clock_ns(CLOCK_MONOTONIC);

@@ -1,10 +1,12 @@
 // The part of Holder that deals with the folder of checkpoints as one that others use, too: its
 // lock, and the copies of what is in it in a store.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/duration.h"
 #include "base/file_system.h"
+#include "checkpoint/writable.h"
 #include "replica/holder.h"
 
 namespace headway::replica {
@@ -40,7 +42,9 @@ Status Holder::lock_folder(const Message& hello) {
         "{}: ranks of one job save into different folders, {} and it", hello.folder, locked_));
   }
   unlock_folder();
-  if (Status made = base::make_dirs(hello.folder); !made.ok()) return made;
+  if (Status made = base::make_dirs(hello.folder); !made.ok()) {
+    return checkpoint::with_unwritable_advice(made, hello.folder);
+  }
   auto lock = checkpoint::FolderLock::take(hello.folder, lock_purpose(hello.job));
   if (!lock.ok()) return lock.status();
   folder_lock_ = std::move(*lock);
@@ -48,14 +52,37 @@ Status Holder::lock_folder(const Message& hello) {
   return {};
 }
 
+Holder::KnownFolder Holder::look_at_folder(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  return {path, info.st_dev, info.st_ino};
+}
+
+void Holder::remember_folder(const std::string& folder) {
+  known_ = look_at_folder(folder);
+}
+
+bool Holder::was_removed(const std::string& folder) const {
+  return known_.path == folder && look_at_folder(folder) != known_;
+}
+
 // Somebody may have removed the folder under us: then our lock is on a file that nobody finds, and
 // another job could take the new one.
 Status Holder::keep_lock(const Message& hello) {
-  if (folder_lock_ && folder_lock_->is_at(hello.folder)) return {};
-  unlock_folder();
-  Status status = lock_folder(hello);
-  if (status.ok() && folder_lock_) aim_upload(hello);
-  return status;
+  if (!has_clients() && was_removed(hello.folder)) {
+    // Who removed it when the training was over would find in it what he had done away with.
+    return Status::not_found(hello.folder +
+                             ": somebody has removed it, and nobody trains: nothing is written "
+                             "there, the copy stays in memory for a while");
+  }
+  Status status;
+  if (!folder_lock_ || !folder_lock_->is_at(hello.folder)) {
+    unlock_folder();
+    status = lock_folder(hello);
+    if (status.ok() && folder_lock_) aim_upload(hello);
+  }
+  if (status.ok() && has_clients()) remember_folder(hello.folder);
+  return status.ok() ? status : with_advice(status, hello.folder);
 }
 
 // Rank 0 is on another machine by now: that one commits.

@@ -54,7 +54,7 @@ void Holder::start_rows(const RowsChoice& choice) {
     RowsChoice allowed = choice;
     allowed.pinned = choice.pinned && locked.ok();
     RowsDone done;
-    done.disk = locked.ok() ? locked : with_advice(locked, order.folder);
+    done.disk = locked;
     work_off(allowed, order, done);
     done.took_ns = base::clock_ns(CLOCK_MONOTONIC) - begin_ns;
     post([this, choice, done] { rows_finished(choice, done); });

@@ -399,6 +399,29 @@ TEST_F(HolderTest, TheLockGoesWithTheFolder) {
   EXPECT_NE(failed->text.find("in use by another job"), std::string::npos) << failed->text;
 }
 
+// Whoever removes a folder after the training has ended does not find it again.
+TEST_F(HolderTest, AFolderThatWasRemovedIsNotMadeAgainForNobody) {
+  for (const bool another : {false, true}) {
+    start();
+    {
+      Rank rank(options(0, 1));
+      ASSERT_TRUE(rank.save(1, true));
+      ASSERT_TRUE(wait_for(Say::durable, 1));
+      ASSERT_TRUE(rank.save(2, false));
+    }
+    std::filesystem::remove_all(folder_.path());
+    if (another) std::filesystem::create_directory(folder_.path());
+    stop();
+    EXPECT_EQ(std::filesystem::exists(folder_.path()), another);
+    EXPECT_TRUE(steps_on_disk().empty());
+    EXPECT_NE(ended_.message().find("somebody has removed it"), std::string::npos);
+    EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/shm")) << "it is the only copy";
+    std::filesystem::remove_all(dir_.path() + "/shm");
+    std::filesystem::remove_all(folder_.path());
+    news_.clear();
+  }
+}
+
 // News that a trainer missed while it had no holder come when it connects again.
 TEST_F(HolderTest, WhoComesLateIsToldToo) {
   start();

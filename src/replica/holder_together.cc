@@ -32,7 +32,11 @@ Patience Holder::patience_for(std::uint64_t attempt) const {
   // Who waits for us to end goes on from the replica, which it finds as it is.
   return {.limits = options_.together,
           .goes_on = [this] { return !give_up_ && !(nobody_trains_ && is_wanted()); },
-          .is_lost = [this, attempt] { return nobody_trains_ || newest_attempt_ > attempt; }};
+          .silence_ns =
+              [this, attempt] {
+                if (newest_attempt_ > attempt) return options_.together.next_ns;
+                return nobody_trains_ ? options_.together.end_ns : options_.together.quiet_ns;
+              }};
 }
 
 // On the disk's thread.
@@ -54,7 +58,7 @@ void Holder::end_together(const std::vector<Choice>& steps, bool known) {
                                   [](const auto& entry) { return entry.second->done; });
     if (well || ended_ >= key) return;
   } else if (Status locked = keep_lock(told); !locked.ok()) {
-    return finished(newest, with_advice(locked, told.folder), 0);
+    return finished(newest, locked, 0);
   }
   ended_ = key;
   writing_ = newest;

@@ -45,7 +45,7 @@ TEST(HolderOfOneMachine, DISABLED_Run) {
   options.orphan_ns = -1;
   options.linger_ns = -1;
   std::istringstream numbers(limits);
-  numbers >> options.together.quiet_ns >> options.together.lost_ns >> options.together.agree_ns;
+  numbers >> options.together.quiet_ns >> options.together.end_ns >> options.together.next_ns;
   auto holder = Holder::open(std::move(options));
   ASSERT_TRUE(holder.ok()) << holder.status().message();
   const base::Status status = (*holder)->run(kStopFd);
@@ -67,9 +67,9 @@ class Node {
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     const base::UniqueFd read_end(ends[0]);
     alive_.reset(ends[1]);
-    std::vector<std::string> variables = {fmt::format("{}={}", kFolderKey, folder_),
-                                          fmt::format("{}={} {} {}", kLimitsKey, limits_.quiet_ns,
-                                                      limits_.lost_ns, limits_.agree_ns)};
+    std::vector<std::string> variables = {
+        fmt::format("{}={}", kFolderKey, folder_),
+        fmt::format("{}={} {} {}", kLimitsKey, limits_.quiet_ns, limits_.end_ns, limits_.next_ns)};
     std::vector<char*> environment;
     for (char** each = environ; *each != nullptr; ++each) environment.push_back(*each);
     for (std::string& each : variables) environment.push_back(each.data());

@@ -17,7 +17,7 @@ namespace headway::replica {
 
 // What a save says that was told to end; nobody has to do anything about it.
 inline constexpr std::string_view save_given_up =
-    "the save was given up for ranks that start again";
+    "the holder or ranks were started again meanwhile, and it was given up for that";
 
 // "rank-00003.safetensors", "rank-00003.delta".
 [[nodiscard]] std::string shard_name(std::uint32_t rank);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "checkpoint/prune.h"
+#include "checkpoint/writable.h"
 #include "replica/persist.h"
 
 namespace headway::replica {
@@ -47,9 +48,14 @@ bool thin_out(base::FileSystem& files, const SaveOrder& order, const Note& note,
 Status with_advice(const Status& status, const std::string& folder) {
   const bool named = status.message().find(folder) != std::string::npos;
   const bool full = status.code() == base::Code::no_space;
-  const char* const advice = full ? "; make room there, or keep fewer checkpoints (keep_last)"
-                             : status.message() == save_given_up ? ""
-                                                                 : "; see to it";
+  const bool advised = status.message().find("or name another folder") != std::string::npos;
+  std::string advice;
+  if (full) {
+    advice = "; make room there, or keep fewer checkpoints (keep_last)";
+  } else if (status.message() != save_given_up && !advised) {
+    if (status.code() == base::Code::io_error) advice = checkpoint::unwritable_advice(folder);
+    if (advice.empty()) advice = "; see to it";
+  }
   return {status.code(), fmt::format("{}{}{}. Training goes on, and the next save tries again",
                                      named ? "" : folder + ": ", status.message(), advice)};
 }

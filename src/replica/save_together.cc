@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "base/clock.h"
 #include "checkpoint/together.h"
+#include "replica/heartbeat.h"
 #include "replica/persist.h"
 
 namespace headway::replica {
@@ -24,7 +26,6 @@ using Slots = std::vector<std::shared_ptr<Slot>>;
 
 constexpr std::int64_t kPollNs = 5'000'000;
 constexpr std::int64_t kPollMaxNs = 100'000'000;
-constexpr std::int64_t kBeatNs = 2'000'000'000;
 
 std::int64_t now_ns() {
   return base::clock_ns(CLOCK_MONOTONIC);
@@ -82,7 +83,6 @@ class SharedSave {
   Result<std::optional<CheckpointName>> prepare();
   Status write();
   Result<CheckpointName> wait();
-  void beat();
 
   base::FileSystem& files_;
   const SaveOrder& order_;
@@ -92,27 +92,16 @@ class SharedSave {
   const Note& note_;
   checkpoint::CheckpointFolder folder_;
   Together together_;
-  std::int64_t beaten_ns_ = 0;
   bool published_ = false;
+  std::optional<Heartbeat> heart_;  // the last member: its thread uses the others
 };
 
-void SharedSave::beat() {
-  const std::int64_t now = now_ns();
-  if (beaten_ns_ != 0 && now - beaten_ns_ < kBeatNs) return;
-  together_.beat();
-  beaten_ns_ = now;
-}
-
 Status SharedSave::write() {
-  const auto goes_on = [this] {
-    beat();
-    return patience_.goes_on();
-  };
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     const SlotFacts& facts = step_.of_slots[i];
     auto file = together_.add(shard_name(facts.rank));
     if (!file.ok()) return file.status();
-    Status status = write_image(**file, *slots_[i], facts, goes_on);
+    Status status = write_image(**file, *slots_[i], facts, patience_.goes_on);
     if (!status.ok()) return status;
   }
   return together_.publish();
@@ -122,6 +111,8 @@ Status SharedSave::write() {
 Result<std::optional<CheckpointName>> SharedSave::prepare() {
   auto committed = together_.find_committed();
   if (!committed.ok() || *committed) return committed;
+  // From the first call on that a slow disk can stand in; before the folder is there, unseen.
+  heart_.emplace(patience_.limits.beat_ns, [this] { together_.beat(); });
   committed = together_.begin(order_.newest_attempt);
   if (!committed.ok() || *committed) return committed;
   published_ = together_.is_published();
@@ -138,33 +129,37 @@ Result<CheckpointName> SharedSave::wait() {
   Pause pause;
   std::string signs;
   std::int64_t heard_ns = now_ns();
-  bool was_lost = false;
+  std::int64_t limit_ns = patience_.silence_ns();
   while (patience_.goes_on()) {
     auto found = together_.look();
     if (!found.ok()) return found.status();
     if (*found) return **found;
     const std::int64_t now = now_ns();
-    const bool lost = patience_.is_lost();
-    if (signs != together_.signs() || lost != was_lost) heard_ns = now;
+    const std::int64_t before_ns = std::exchange(limit_ns, patience_.silence_ns());
+    if (signs != together_.signs() || limit_ns != before_ns) heard_ns = now;
     signs = together_.signs();
-    was_lost = lost;
-    const std::int64_t limit_ns = lost ? patience_.limits.lost_ns : patience_.limits.quiet_ns;
     if (now - heard_ns >= limit_ns) {
       return Status::io(fmt::format("step {}: nothing has come from the machine of {} for {} s",
                                     step_.manifest.step, together_.missing(),
                                     limit_ns / 1'000'000'000));
     }
-    beat();
     pause.take();
   }
   return Status::io(std::string(save_given_up));
 }
 
 Result<CheckpointName> SharedSave::run() {
-  const auto there = prepare();
+  auto there = prepare();
+  if (!there.ok()) {
+    // Our part can be seen before the call that publishes it returns. Whoever commits then moves
+    // the folder away under that call, and what it tells is no failure.
+    auto committed = together_.find_committed();
+    if (committed.ok() && *committed) there = std::move(committed);
+  }
   Result<CheckpointName> saved = !there.ok()     ? Result<CheckpointName>(there.status())
                                  : there.value() ? Result<CheckpointName>(*there.value())
                                                  : wait();
+  heart_.reset();  // nothing may come after a mark that it was given up
   if (!saved.ok()) {
     // A part that is there may still be committed; one that is not never will be.
     const bool ours = together_.leads() || !published_;
@@ -200,7 +195,7 @@ Result<std::size_t> agree_on_end(base::FileSystem& files, const SaveOrder& order
     Status told = Together::tell_have(folder, names.back(), parts.back().manifest);
     if (!told.ok()) return told;
   }
-  const std::int64_t until_ns = now_ns() + patience.limits.agree_ns;
+  const std::int64_t until_ns = now_ns() + patience.limits.end_ns;
   for (Pause pause; wait && patience.goes_on(); pause.take()) {
     std::optional<std::size_t> agreed;
     // The oldest first: when all have told one they have told all newer ones before it.

@@ -2,7 +2,8 @@
 // and waits for those of the others (checkpoint/together.h). What a holder's disk thread does.
 //
 // Nobody waits for ever. As long as those that are waited for leave signs of life, everybody waits;
-// without any, long while they may still come, and a moment when they may be dead.
+// without any, long while they may still come, less at the end of a run, and a moment when the next
+// attempt is there and wants the disk.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +22,23 @@
 namespace headway::replica {
 
 struct TogetherLimits {
-  std::int64_t quiet_ns = 600'000'000'000;  // since the last sign of life of those waited for
-  std::int64_t lost_ns = 10'000'000'000;    // the same, when they may be dead
-  std::int64_t agree_ns = 20'000'000'000;   // at the end of a run, for a step that all have
+  // Since the last sign of life of those waited for: while all train,
+  std::int64_t quiet_ns = 600'000'000'000;
+  // when nobody trains here any more, also until all have told which steps they have: others may
+  // end later than we by a lease and by ranks that will not die, and NFS may show what they say a
+  // minute later,
+  std::int64_t end_ns = 90'000'000'000;
+  // and when the next attempt is there: its saves come after this one.
+  std::int64_t next_ns = 10'000'000'000;
+  std::int64_t beat_ns = 2'000'000'000;  // between two signs of ours
 };
 
 struct Patience {
   TogetherLimits limits;
   // False: to be left at once as it is; the next holder goes on with it.
   std::function<bool()> goes_on;
-  // Of this attempt the others may be dead: it is over, or nobody trains here any more.
-  std::function<bool()> is_lost;
+  // Which of the limits holds now.
+  std::function<std::int64_t()> silence_ns;
 };
 
 // `slots`: of all ranks here, of one step. The machine with rank 0 commits, and does as save_step()

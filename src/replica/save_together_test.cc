@@ -8,6 +8,7 @@
 #include <future>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "base/sim_file_system.h"
 #include "checkpoint/load.h"
@@ -44,12 +45,20 @@ class SaveTogether : public testing::Test {
     return slots;
   }
 
+  // Who waits for somebody gives signs of life too.
+  static Patience waits(std::int64_t silence_ns) {
+    const std::int64_t beat_ns = silence_ns == 0 ? 3600 * kSecond : kSecond / 50;
+    return {{.end_ns = silence_ns, .beat_ns = beat_ns},
+            [] { return true; },
+            [silence_ns] { return silence_ns; }};
+  }
+
   // Waits for nobody: what is there when it looks counts.
   Status save(base::FileSystem& files, std::uint64_t step, std::uint32_t machine,
-              const std::string& folder = kFolder, const TogetherLimits& limits = {0, 0, 0}) {
+              const std::string& folder = kFolder, std::int64_t silence_ns = 0) {
     SaveOrder order{folder, "job", {.last = 2}};
     order.newest_attempt = 1;
-    const Patience patience{limits, [] { return true; }, [] { return true; }};
+    const Patience patience = waits(silence_ns);
     return save_together(files, order, slots_of(step, machine), false, patience, [](const auto&) {})
         .status();
   }
@@ -151,7 +160,7 @@ TEST_F(SaveTogether, AMachineWithoutRoomLetsTheFirstThinOut) {
   const auto files = with_two();
   for (const std::uint64_t step : {21, 22, 23}) {
     SaveOrder all{kFolder, "job", {.last = 0}};
-    const Patience patience{{0, 0, 0}, [] { return true; }, [] { return true; }};
+    const Patience patience = waits(0);
     for (const std::uint32_t machine : {1, 0}) {
       (void)save_together(*files, all, slots_of(step, machine), false, patience,
                           [](const auto&) {});
@@ -196,7 +205,7 @@ TEST_F(SaveTogether, AtTheEndAllChooseTheNewestThatAllHave) {
         std::this_thread::sleep_for(delay);
         const SaveOrder order{folder, "job", {}};
         const std::int64_t wait_ns = common == 0 ? kSecond / 5 : 60 * kSecond;
-        const Patience patience{{0, 0, wait_ns}, [] { return true; }, [] { return true; }};
+        const Patience patience = waits(wait_ns);
         const auto agreed = agree_on_end(files, order, have[machine], true, patience);
         return agreed.ok() ? have[machine][agreed.value()][0]->facts()->step : 0;
       }));
@@ -206,16 +215,65 @@ TEST_F(SaveTogether, AtTheEndAllChooseTheNewestThatAllHave) {
   }
 }
 
+// A disk that takes long over every sync of a folder.
+class SlowFileSystem final : public base::FileSystem {
+ public:
+  explicit SlowFileSystem(std::chrono::milliseconds sync) : sync_(sync) {}
+  base::Result<std::unique_ptr<base::OutputFile>> create(
+      const std::string& path, const base::CreateOptions& options) override {
+    return files_.create(path, options);
+  }
+  base::Result<std::unique_ptr<base::OutputFile>> reopen(const std::string& path) override {
+    return files_.reopen(path);
+  }
+  base::Result<std::unique_ptr<base::InputFile>> open(const std::string& path) override {
+    return files_.open(path);
+  }
+  Status make_folder(const std::string& path) override { return files_.make_folder(path); }
+  Status rename(const std::string& from, const std::string& to) override {
+    return files_.rename(from, to);
+  }
+  Status remove_file(const std::string& path) override { return files_.remove_file(path); }
+  Status remove_folder(const std::string& path) override { return files_.remove_folder(path); }
+  Status sync_folder(const std::string& path) override {
+    std::this_thread::sleep_for(sync_);
+    return files_.sync_folder(path);
+  }
+  base::Result<std::vector<base::FolderEntry>> list(const std::string& path) override {
+    return files_.list(path);
+  }
+
+ private:
+  base::FileSystem& files_ = base::real_file_system();
+  const std::chrono::milliseconds sync_;
+};
+
+// It works, and says so while it stands in one call for longer than anybody waits for a sign.
+TEST_F(SaveTogether, ASlowDiskIsNoDeadMachine) {
+  SlowFileSystem slow(std::chrono::seconds(3));
+  const std::string folder = dir_.path() + "/ck";
+  for (const std::uint32_t machine : {0, 1}) (void)slots_of(10, machine);
+  auto second = std::async(std::launch::async, [&] { return save(slow, 10, 1, folder, kSecond); });
+  const Status first = save(base::real_file_system(), 10, 0, folder, kSecond);
+  EXPECT_TRUE(first.ok()) << first.message();
+  // Its part was committed while it was still syncing the folder that this moved away.
+  const Status told = second.get();
+  EXPECT_TRUE(told.ok()) << told.message();
+  const auto left = base::real_file_system().list(folder);
+  for (const auto& entry : left.value()) {
+    EXPECT_FALSE(entry.name.starts_with(checkpoint::parts_prefix)) << entry.name;
+  }
+}
+
 TEST_F(SaveTogether, TwoMachinesAtOnce) {
   auto& files = base::real_file_system();
   const std::string folder = dir_.path() + "/ck";
   for (const std::uint64_t step : {10, 20, 30}) {
     (void)slots_of(step, 0);
     (void)slots_of(step, 1);
-    auto second = std::async(std::launch::async, [&] {
-      return save(files, step, 1, folder, {60 * kSecond, 60 * kSecond, 0});
-    });
-    const Status first = save(files, step, 0, folder, {60 * kSecond, 60 * kSecond, 0});
+    auto second =
+        std::async(std::launch::async, [&] { return save(files, step, 1, folder, 60 * kSecond); });
+    const Status first = save(files, step, 0, folder, 60 * kSecond);
     EXPECT_TRUE(first.ok()) << first.message();
     EXPECT_TRUE(second.get().ok());
     EXPECT_EQ(restored(files, folder), step);

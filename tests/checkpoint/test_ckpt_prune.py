@@ -134,3 +134,26 @@ def test_prune_counts_what_it_frees(
     done = ckpt_json("prune", folder, "--last", 1, "--damaged")
     assert len(done["removed"]) == 3
     assert done["bytes_removed"] == sum(there[p] for p in paths[:3])
+
+
+def test_prune_of_what_is_no_folder_of_checkpoints(tmp_path: Path, ckpt: Ckpt) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    assert "no checkpoint is in it" in ckpt("prune", tmp_path, "--last", 1, code=2).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"], "nor is a lock"
+    gone = ckpt("prune", tmp_path / "none", "--last", 1, code=2).stderr
+    assert "there is no such folder" in gone
+
+
+def test_prune_removes_what_lost_its_manifest(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    folder = tmp_path / "ck"
+    paths = [writer.write(folder, i, Facts(step=i), writer.rows(tensors, 1)) for i in range(1, 5)]
+    (paths[1] / "MANIFEST.json").unlink()
+    (paths[2] / "MANIFEST.json").unlink()
+    (paths[2] / "ANCHOR").write_text("")
+    done = ckpt_json("prune", folder, "--last", 5)
+    assert [each["name"] for each in done["removed"]] == [paths[1].name]
+    assert sorted(path.name for path in folder.glob("*step-*")) == [
+        path.name for path in (paths[0], paths[2], paths[3])
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -329,6 +331,38 @@ def test_what_is_no_tensor_is_shown_and_compared(
         assert "not the state of a rank" in ckpt("diff", path, path, code=2).stderr
 
 
+def test_diff_tells_parts_and_only_random_numbers(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson
+) -> None:
+    def at(name: str, seed: int, best: float = 0.5) -> Path:
+        drawn = base64.b64encode(bytes([seed] * 2500)).decode()
+        state = document(
+            values={"best": best},
+            loader={"epoch": 1, "pass": {"before": {"process": {"python": {"$bytes": drawn}}}}},
+        )
+        rng = {
+            "rng.python": np.full(625, seed, np.uint32),
+            "rank-00001.rng.python": np.full(625, seed + 1, np.uint32),
+        }
+        rows = writer.rows({**tensors, **rng, **state}, 1)
+        return writer.write(tmp_path / name, 1, Facts(), rows)
+
+    a, other, changed = at("a", 1), at("b", 2), at("c", 2, best=0.25)
+    text = ckpt("diff", a, other, code=1).stdout
+    assert re.search(r"^  differ +random numbers \(2 tensors, 1 value\)$", text, re.MULTILINE), text
+    assert re.search(r"^  equal +loader, model, optim, values$", text, re.MULTILINE), text
+    squeezed = text.replace("\u202f", " ").replace("\u00a0", " ")
+    assert "loader.pass.before.process.python  2 500 bytes → as many others" in squeezed, text
+    assert "Only random numbers differ" in text and "--only model. compares" in text
+    assert "AQEB" not in text and "AgIC" not in text
+    ckpt("diff", a, other, "--only", "model.")
+    parts = ckpt_json("diff", a, changed, code=1)["parts"]
+    assert parts["differ"] == ["random numbers", "values"] and "model" in parts["equal"]
+    text = ckpt("diff", a, changed, code=1).stdout
+    assert "Only random numbers" not in text and "values (1 value)" in text
+    assert "differ " not in ckpt("diff", a, a).stdout
+
+
 def test_copy(tensors: Tensors, tmp_path: Path, ckpt: Ckpt, ckpt_json: AskJson) -> None:
     writer.write(tmp_path / "ck", 7, Facts(), writer.rows(tensors, 2))
     done = ckpt_json("copy", tmp_path / "ck", tmp_path / "deep/er", "--anchor")
@@ -483,3 +517,22 @@ def test_output_that_cannot_be_written(tensors: Tensors, tmp_path: Path) -> None
             [HEADWAY, "ckpt", "ls", tmp_path / "ck"], stdout=full, stderr=subprocess.PIPE
         )
     assert done.returncode == 2 and b"standard output" in done.stderr
+
+
+def test_what_is_said_of_numbers_files_and_attempts(
+    tensors: Tensors, tmp_path: Path, ckpt: Ckpt
+) -> None:
+    folder = tmp_path / "ck"
+    rows = writer.rows(tensors, 1)
+    one, two = (
+        writer.write(folder, i, Facts(step=i, attempt=a), rows) for i, a in ((1, 1), (2, 2))
+    )
+    later = writer.write(folder, 3, Facts(step=3, attempt=2 * 65536 + 1), rows)
+    said = ckpt("ls", folder, "--last", 0, code=2).stderr
+    assert "want a number above 0" in said and len(said) < 200, said
+    (tmp_path / "train.py").write_text("x")
+    said = ckpt("show", tmp_path / "train.py", code=2).stderr
+    assert "train.py: a file, and not a checkpoint" in said
+    assert "1 → 2" in ckpt("diff", one, two, code=0).stdout
+    assert "1.1 → 3.1" in ckpt("diff", one, later, code=0).stdout
+    assert "attempt 3.1" in ckpt("show", later).stdout

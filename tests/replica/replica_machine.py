@@ -17,11 +17,13 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
+import warm_python
 from marked_processes import parent_of, processes_with
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway")).absolute()
 PACKAGE = Path(os.environ.get("HEADWAY_PYTHON", ROOT / "build/python")).absolute()
+LAZY_COMPILER = ROOT / "tests/shared/lazy_compiler"
 SCRIPTS = Path(__file__).parent / "scripts"
 MARK = "HEADWAY_TEST_MARK"
 WAIT_MAX_S = 300.0
@@ -57,6 +59,7 @@ class Machine:
             **os.environ,
             MARK: self.mark,
             "HEADWAY_BIN": str(HEADWAY),
+            "HEADWAY_CACHE": "off",
             "HEADWAY_DIR": str(self.jobs),
             "HEADWAY_REPLICA_DIR": str(self.memory),
             "PYTHONPATH": str(PACKAGE),
@@ -69,13 +72,9 @@ class Machine:
 
     def run(self, script: str, code: int | None = 0, **variables: object) -> str:
         """A script of scripts/ in a process of its own; what it printed."""
-        done = subprocess.run(
-            [sys.executable, str(SCRIPTS / script)],
-            env={**self.env, **{key: str(value) for key, value in variables.items()}},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        env = {**self.env, "PYTHONPATH": f"{self.env['PYTHONPATH']}:{LAZY_COMPILER}"}
+        env |= {key: str(value) for key, value in variables.items()}
+        done = warm_python.run([str(SCRIPTS / script)], env, timeout_s=120)
         assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
         return done.stdout + done.stderr
 

@@ -44,3 +44,35 @@ def test_it_saves_when_it_pays(machine: Machine) -> None:
     assert (process, node, zone) == (1, 0, 0), "the failure was of a process"
     assert seconds > 0.5, "both attempts count"
     assert blocking > 0
+
+
+class Alone:
+    alone = True
+
+    def first_says(self, numbers: list[int]) -> list[int]:
+        return numbers
+
+
+def test_who_goes_on_from_the_first_save_saves_early_again() -> None:
+    """It was saved before its own cost was known. Later ones know it, and there is nothing to learn
+    early."""
+    from headway.checkpoint.cadence import COST, Due, Tuned
+
+    def attempt(memory: list[float] | None = None) -> Tuned:
+        tuned = Tuned(Alone(), 10.0, 3600.0)  # type: ignore[arg-type]
+        if memory is not None:
+            tuned.remember(memory, True)
+        return tuned
+
+    first = attempt()
+    assert [first.due(step) for step in (1, 2)] == [Due.NOTHING, Due.PERSIST]
+    first.started(2, True)
+    saved = first.memory()
+    first.returned(2)
+    first.settled(2, True)
+    assert saved[COST] < 0 <= first.memory()[COST]
+    second = attempt(saved)
+    assert [second.due(step) for step in (3, 4, 5)] == [Due.NOTHING, Due.PERSIST, Due.NOTHING]
+    assert second.memory()[0] == 1, "the failure counts all the same"
+    later = attempt(first.memory())
+    assert [later.due(step) for step in (3, 4, 5)] == [Due.NOTHING] * 3

@@ -39,7 +39,10 @@ def test_killed_again_and_again_it_goes_on_from_the_same_step(machine: Machine) 
         tiers += re.findall(r"goes on after (\d+) from (.*)", output)
         slots = list(machine.memory.rglob("*.slot-*"))
         assert len(slots) <= 4, "one more after a recovery, and no more after the next"
-    assert tiers == [("2", "disk"), *[("8", "replica")] * 4], tiers
+    assert [step for step, _ in tiers] == ["2", "8", "8", "8", "8"], tiers
+    # On a machine so busy that a start takes ten seconds the holder has written it meanwhile.
+    written = 8 in machine.steps()
+    assert written or {tier for _, tier in tiers[1:]} == {"replica"}, tiers
     machine.end_holders()
     assert machine.steps() == [2, 8], "and it is written when nobody comes back"
 

@@ -61,3 +61,16 @@ def test_where_nothing_is(machine: Machine) -> None:
     assert f"{none}: {folder}: no checkpoint: in it are a.pt, b.pt, c.pt, d.pt, e.pt, …" in said
     damaged = next(line for line in said if line.startswith("damaged: "))
     assert re.search(r"no good checkpoint is in it: .*/step-00000002-.* \(and 1 more\)$", damaged)
+
+
+def test_what_to_load_instead_of_a_damaged_one(machine: Machine) -> None:
+    """dcp.load() wraps the error in a hundred lines: it says itself what to do next."""
+    folder = machine.checkpoints
+    said = re.findall(r"^(?:damaged|loaded).*", machine.run("dcp_damaged.py"), re.MULTILINE)
+    older = f"{folder}/step-00000001-000001"
+    verify = f"`headway ckpt verify {folder}` reads them all"
+    for line in said[:2]:
+        assert re.match(r"damaged: .*/step-00000002-.* is damaged; ", line), line
+        assert line.endswith(f"; the next older checkpoint is hw.dcp.Reader('{older}'); {verify}")
+    assert said[2] == f"loaded {older} 1.0"
+    assert said[3].endswith(f"is damaged; no older checkpoint is beside it; {verify}")

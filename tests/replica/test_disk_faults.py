@@ -62,7 +62,8 @@ def test_a_disk_that_becomes_read_only(machine: Machine, undisturbed: str) -> No
 
     training = meets(machine, breaks, lambda: void(subprocess.run(["umount", folder], check=True)))
     assert end_of(training.output()) == undisturbed
-    told_once_each(training, machine.checkpoints, "Read-only file system")
+    cause = f"Read-only file system.*; {folder} is mounted read-only: mount it for writing, or name"
+    told_once_each(training, machine.checkpoints, cause)
 
 
 @needs_root
@@ -122,7 +123,8 @@ def test_a_folder_that_becomes_a_file(machine: Machine, undisturbed: str) -> Non
 
     training = meets(machine, breaks, mends)
     assert end_of(training.output()) == undisturbed
-    told_once_each(training, machine.checkpoints, "Not a directory|File exists")
+    cause = "(Not a directory|File exists).* is a file: remove it, or name another folder"
+    told_once_each(training, machine.checkpoints, cause)
 
 
 @pytest.fixture
@@ -151,7 +153,8 @@ def test_a_folder_that_is_forbidden(open_machine: Machine, undisturbed: str) -> 
         prefix=other,
     )
     assert end_of(training.output()) == undisturbed
-    told_once_each(training, machine.checkpoints, "Permission denied")
+    cause = r"Permission denied.* belongs to .* \(mode 555\), and this process is .*chown, chmod"
+    told_once_each(training, machine.checkpoints, cause)
 
 
 def void(_: object) -> None:

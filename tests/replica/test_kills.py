@@ -1,7 +1,8 @@
 """Trainer, holder and agent are killed at random moments, again and again: what comes back is the
 state of one step, bit for bit, and never an older one than was said to be safe.
 
-50 kills in the everyday run, 500 with HEADWAY_TEST_FULL. HEADWAY_TEST_SEED repeats the choices.
+50 kills in the everyday run, 500 with HEADWAY_TEST_FULL, half of them of each script.
+HEADWAY_TEST_SEED repeats the choices.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 import pytest
 from replica_machine import HEADWAY, SCRIPTS, Machine, wait_until
 
-KILLS = 500 if os.environ.get("HEADWAY_TEST_FULL") else 50
+KILLS = 250 if os.environ.get("HEADWAY_TEST_FULL") else 25
 RANKS = 2
 
 

@@ -86,14 +86,25 @@ def test_what_is_staged_only_is_on_disk_after_close(machine: Machine) -> None:
 
 
 @needs_root
-def test_a_full_disk_is_no_success_of_the_job(machine: Machine) -> None:
+@pytest.mark.parametrize("wrap", ["", "1"])
+def test_a_full_disk_is_no_success_of_the_job(machine: Machine, wrap: str) -> None:
+    """DistributedDataParallel writes to the weights that were restored, the same ones."""
     with ext4(machine.checkpoints, machine.tmp / "disk", 16):
         run = ("run", "--job", "j", SCRIPTS / "last_save.py")
         for _ in range(2):  # also where it is found in memory, and the disk is still full
-            output = machine.headway(*run, HOW="close", FILL=1, code=3)
+            output = machine.headway(*run, HOW="close", FILL=1, WRAP=wrap, code=3)
             assert re.search(rf"{NOT_THERE}.*No space left on device", output), output
         assert AGAIN.format("headway run --job j") in output
         (machine.checkpoints / "filler").unlink()
-        output = machine.headway(*run, HOW="close")
+        output = machine.headway(*run, HOW="close", WRAP=wrap)
         assert "goes on after 4 replica" in output, output
         assert machine.steps()[-1] == 4
+
+
+def test_what_was_trained_on_without_a_word_is_no_success(machine: Machine) -> None:
+    machine.run("last_save.py", HOW="close", BREAK=1, code=3)
+    mend(machine)
+    output = machine.run("last_save.py", HOW="close", QUIET=1, code=3)
+    (said,) = re.findall(r"^CheckpointError: (.*)$", output, re.MULTILINE)
+    assert "step 4 was restored from memory and is not on disk, the last that is, is step 3" in said
+    assert "call save(step)" in said

@@ -90,6 +90,7 @@ def test_the_room_ends_while_it_is_taken(machine: Machine, undisturbed: str) -> 
         path.unlink()
     for path in machine.checkpoints.glob("step-*"):
         path.rmdir()
+    (machine.checkpoints / "LATEST").unlink()
     with mounted(machine.memory, "-t", "tmpfs", "-o", f"size={2 * image + 8192}", "none"):
         said = trains_without_and_then_with(
             machine, lambda: resize(machine.memory, "64m"), undisturbed
@@ -202,3 +203,20 @@ def test_a_folder_that_was_removed_to_begin_anew(machine: Machine, undisturbed: 
     output = machine.run("train.py", HEADWAY_CKPT_WITHOUT_MEMORY=1, **state)
     assert "goes on after 0 from None" in output and "Warning" not in output, output
     assert end_of(output) == undisturbed
+
+
+@needs_root
+def test_a_disk_that_was_always_full_has_lost_nothing(machine: Machine) -> None:
+    state = {"WIDTH": WIDTH, "SURE": 1, "WAIT": 1}
+    with mounted(machine.checkpoints, "-t", "tmpfs", "-o", "size=20k", "none"):
+        machine.run("train.py", code=-signal.SIGKILL, KILL=7, **state)
+        assert not machine.steps()
+        output = machine.run("train.py", code=1, **state)
+        room = ["mount", "-o", "remount,size=64m", str(machine.checkpoints)]
+        subprocess.run(room, check=True)
+        assert "goes on after 12 from replica" in machine.run("train.py", **state)
+        machine.end_holders()
+        assert machine.steps() == [12]
+    assert "goes on after 7 from replica" in output, output
+    assert "No space left on device" in output and "though some were saved" not in output, output
+    assert "rank 0 step 12\n" in output

@@ -14,6 +14,10 @@ def test_each_is_answered(machine: Machine) -> None:
     )
     assert "text: checkpointer: every_steps='10': want a whole number above 0" in said
     assert "negative: checkpointer: stage_steps=-1: want a whole number above 0" in said
+    assert (
+        'streamed: checkpointer: stage_steps=1 with staging="stream" does nothing: there is no '
+        "memory to stage into; leave out one of the two" in said
+    )
     assert "parts model train_loader rng" in said, "what can be saved may have any name"
 
 

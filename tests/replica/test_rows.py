@@ -9,7 +9,7 @@ import signal
 from typing import Any
 
 import pytest
-from replica_machine import SCRIPTS, Machine, end_of
+from replica_machine import SCRIPTS, Machine, end_of, wait_until
 
 # Nobody is asked: what is refused is refused before.
 NO_STORE = {
@@ -94,6 +94,8 @@ def test_rows_that_were_only_staged_get_to_the_disk_with_the_next(
     machine: Machine, ends: dict[str, str]
 ) -> None:
     machine.run("train_tables.py", code=-signal.SIGKILL, KILL=9, STAGE_ONLY=3)
+    # The holder writes what the trainer had saved before it died.
+    wait_until(lambda: len(deltas(machine)) == 2, "step 9 is written")
     chain = deltas(machine)
     assert [name.split("-")[1].lstrip("0") for name in chain] == ["6", "9"], chain
     machine.end_holders(signal.SIGKILL)

@@ -134,7 +134,7 @@ def test_a_notice_saves_the_last_step_on_the_way_down(
     first = Running(machine, *job, EVERY=100, SLOW=0.2)
     first.wait_for("rank 0 step 3")
     first.process.send_signal(signal.SIGTERM)
-    assert first.process.wait(timeout=60) == 0, first.log.read_text()
+    assert first.process.wait(timeout=60) == 128 + signal.SIGTERM, first.log.read_text()
     saved = machine.steps()
     assert len(saved) == 1, "one step, the same on both ranks, and on disk"
     output = machine.headway("run", *job)
@@ -154,7 +154,7 @@ def test_a_loop_that_does_not_ask_is_ended_after_a_notice(
         running = Running(machine, *job, HOW=how)
         running.wait_for(f"rank 0 step {(before or [0])[-1] + 5}")
         running.process.send_signal(number)
-        assert running.process.wait(timeout=60) == 0, running.log.read_text()
+        assert running.process.wait(timeout=60) == 128 + number, running.log.read_text()
         said = running.log.read_text()
         saved = machine.steps()
         assert len(saved) == len(before) + 1, "one step, and not every one from then on"

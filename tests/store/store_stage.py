@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-BUILD = Path(os.environ.get("HEADWAY_BIN", Path(__file__).parents[2] / "build" / "headway")).parent
-TOOL = (BUILD / "bin" / "store_tool").absolute()
+from program import HEADWAY, run_headway
+
+BUILD = HEADWAY.parent
+TOOL = BUILD / "bin" / "store_tool"
 WAIT_MAX_S = 60.0
 BUCKET = "headway-test"
 KEY_ID = "AKIDHEADWAYTEST"
@@ -145,6 +147,12 @@ class Tool:
         for secret in (self.environment()["AWS_SECRET_ACCESS_KEY"], "Signature="):
             assert secret not in out + err
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def headway(self, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """The program itself."""
+        done = run_headway(*arguments, code=code, env=self.environment())
+        assert SECRET not in done.stdout + done.stderr
+        return done
 
     def json(self, *arguments: str) -> dict[str, Any]:
         done = self.run(*arguments)

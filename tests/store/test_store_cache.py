@@ -6,22 +6,13 @@ import json
 import subprocess
 from pathlib import Path
 
-from store_stage import BUCKET, BUILD, SECRET, Server, Tool
+from store_stage import BUCKET, Server, Tool
 
 BOUND = ["--torch", "2.13.0", "--python-tag", "cpython-311", "--environment", "/venv"]
 
 
 def cache(tool: Tool, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(BUILD / "headway"), "cache", *map(str, arguments)],
-        env=tool.environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    assert SECRET not in done.stdout + done.stderr
-    return done
+    return tool.headway("cache", *arguments, code=code)
 
 
 def pack(tool: Tool, folder: Path, name: str) -> Path:
@@ -54,6 +45,13 @@ def test_push_pull_and_gc(tool: Tool, server: Server, tmp_path: Path) -> None:
         "cthree.py",
         "ctwo.py",
     ]
+    # Another family has nothing: what it is bound to is read of the archives themselves.
+    other = [place, *BOUND, "--family", "new", "--json"]
+    done = cache(tool, "pull", *other, "--to", tmp_path / "other")
+    assert json.loads(done.stdout)["family"] == "ctr" and "taken from family ctr" in done.stderr
+    elsewhere = [*BOUND[:4], "--environment", "/other", "--family", "ctr", "--json"]
+    done = json.loads(cache(tool, "pull", place, *elsewhere, "--to", tmp_path / "e").stdout)
+    assert (done["archives"], done["same_environment"]) == (3, False)
     # One that is damaged in the store is passed over.
     key = pushed["place"].removeprefix(f"s3://{BUCKET}/")
     server.client().put_object(Bucket=BUCKET, Key=key, Body=b"half")

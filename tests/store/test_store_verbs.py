@@ -7,22 +7,13 @@ import os
 import subprocess
 from pathlib import Path
 
-from store_stage import BUCKET, BUILD, SECRET, Server, Tool
+from store_stage import BUCKET, Server, Tool
 
 MIB = 1 << 20
 
 
 def ckpt(tool: Tool, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(BUILD / "headway"), "ckpt", *map(str, arguments)],
-        env=tool.environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
-    assert SECRET not in done.stdout + done.stderr
-    return done
+    return tool.headway("ckpt", *arguments, code=code)
 
 
 def copy(tool: Tool, *arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:

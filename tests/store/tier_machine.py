@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
+import warm_python
 from replica_machine import HEADWAY, SCRIPTS, Machine, wait_until
 from store_stage import BUCKET, KEY_ID, SECRET, Server
 
@@ -40,13 +40,8 @@ class TierMachine(Machine):
         return self.clean(self.headway(*job, code=code, **variables))
 
     def alone(self, script: str, code: int | None = 0, **variables: object) -> str:
-        done = subprocess.run(
-            [sys.executable, str(OWN_SCRIPTS / script)],
-            env={**self.env, **{key: str(value) for key, value in variables.items()}},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        env = {**self.env, **{key: str(value) for key, value in variables.items()}}
+        done = warm_python.run([str(OWN_SCRIPTS / script)], env, timeout_s=120)
         assert code is None or done.returncode == code, (done.returncode, done.stdout, done.stderr)
         return self.clean(done.stdout + done.stderr)
 

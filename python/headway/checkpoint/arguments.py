@@ -25,6 +25,7 @@ from headway.checkpoint.parts import (
     is_plain_optimizer,
     is_stateful,
 )
+from headway.checkpoint.tensors import place
 
 STEP_MAX = (1 << 53) - 1  # as the record of a job has them
 
@@ -137,7 +138,7 @@ def _values_part(values: Any) -> ValuesPart:
             f"checkpointer: values={type(values).__name__}: want a dictionary, which restore() "
             "fills in place"
         )
-    tagged.encode(values, "values", lambda path, tensor: path)
+    tagged.encode(values, "values", lambda path, tensor: place(path, tensor).piece.name)
     return ValuesPart(values)
 
 
@@ -147,9 +148,14 @@ def _check_count(name: str, count: Any) -> None:
         raise CheckpointUsageError(f"checkpointer: {name}={count!r}: want a whole number above 0")
 
 
-def check_cadence(every: Any, stage: Any, min_s: Any, max_s: Any) -> None:
+def check_cadence(every: Any, stage: Any, min_s: Any, max_s: Any, staging: Any = "auto") -> None:
     _check_count("every_steps", every)
     _check_count("stage_steps", stage)
+    if stage is not None and staging == "stream":
+        raise CheckpointUsageError(
+            f'checkpointer: stage_steps={stage} with staging="stream" does nothing: there is no '
+            "memory to stage into; leave out one of the two"
+        )
     if stage is not None and every is None:
         raise CheckpointUsageError(
             f"checkpointer: stage_steps={stage} without every_steps does nothing: how often to "

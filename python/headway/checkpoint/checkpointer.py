@@ -18,14 +18,23 @@ from headway import _replica
 from headway._api import checkpoint_blocked, should_stop
 from headway._recorder import core
 from headway._run import run
-from headway.checkpoint import agree, arguments, claims, collect, device, store, stream, where
+from headway.checkpoint import (
+    agree,
+    arguments,
+    claims,
+    collect,
+    device,
+    memory,
+    store,
+    stream,
+    where,
+)
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.clock import Clock
 from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 from headway.checkpoint.guests import Guests
 from headway.checkpoint.live import Restored
-from headway.checkpoint.memory import ANSWER_S
 from headway.checkpoint.outcome import Outcome, but_for
 from headway.checkpoint.parts import StatefulPart
 from headway.checkpoint.restore import restore
@@ -86,7 +95,7 @@ class Checkpointer:
         **others: Any,
     ) -> None:
         self.folder = arguments.folder_of(folder)
-        arguments.check_cadence(every_steps, stage_steps, min_seconds, max_seconds)
+        arguments.check_cadence(every_steps, stage_steps, min_seconds, max_seconds, staging)
         arguments.check_kept("keep_last", keep_last)
         arguments.check_kept("keep_every_hours", keep_every_hours, whole=False)
         arguments.check_kept("keep_uploaded", keep_uploaded)
@@ -97,6 +106,8 @@ class Checkpointer:
         claims.check(self.folder)
         self.upload = store.target(upload)
         self.place = where.find_place(self.folder)
+        # Before a holder hears of us. None: whatever there is counts.
+        self.there_before = memory.there_before(self.folder)
         self.trainer = where.make_trainer(
             self.place, self.folder, *self._keep, self.upload, keep_uploaded
         )
@@ -122,7 +133,8 @@ class Checkpointer:
         self._damaged: set[str] = set()  # names of checkpoints that restore() found to be
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
         self._seen: int | None = None
-        self._untouched: Untouched | None = None  # where what was restored is not on disk
+        # Where what was restored is not on disk, until the script says something of a step.
+        self._untouched: Untouched | None = None
         self._settling: Settling | None = None  # of what was restored
         self._closed = False
         self.allow_missing: tuple[str, ...] = ()  # what restore() may do without
@@ -151,9 +163,13 @@ class Checkpointer:
         cannot be saved, and with `wait` where it did not get to the disk."""
         self._check_usable("save()")
         step, data = self._numbers("save()", step, data)
+        self._told()
         self._seen = None
         with checkpoint_blocked():
-            saved = self._is_saved(step) or self._stage(step, data, persist=True, wait_s=WAIT_S)
+            try:
+                saved = self._is_saved(step) or self._stage(step, data, persist=True, wait_s=WAIT_S)
+            except stream.NotSaved as error:
+                raise CheckpointError(str(error)) from None
             if not saved:
                 self._outcome.failed += 1
                 core.checkpoint(step, data, rec.FAILED)
@@ -197,6 +213,7 @@ class Checkpointer:
         """To be called after every step, on every rank."""
         self._check_usable("maybe_save()")
         step, data = self._numbers("maybe_save()", step, data)
+        self._told()
         self._outcome.look(self._seen)
         self._settle()
         if should_stop(step):
@@ -257,6 +274,7 @@ class Checkpointer:
 
     def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
         self._settle()
+        self.there_before = None
         now_ns = self.clock.now_ns()
         self.cadence.started(step, persist)
         tensors = self._tensors()
@@ -340,7 +358,7 @@ class Checkpointer:
         return everywhere
 
     def _check_served(self) -> None:
-        self.trainer.left_behind(ANSWER_S)
+        self.trainer.left_behind(memory.ANSWER_S)
         problems = [said for said in agree.gather(self.trainer.refusal()) if said]
         if problems:
             raise CheckpointError(f"checkpointer: {problems[0]}")
@@ -348,7 +366,11 @@ class Checkpointer:
     def _tensors(self) -> list[Placed]:
         """This rank's state, its document first, and that of its guest. All ranks call it."""
         collected = collect.collect(self.parts, self.place.rank)
-        document = {**collected.document, "cadence": self.cadence.memory()}
+        document = {
+            **collected.document,
+            "cadence": self.cadence.memory(),
+            "durable": self._outcome.durable,
+        }
         text = collect.to_bytes(document, self._capacity)
         self._capacity = text.numel()
         piece = collect.document_piece(self.place.rank, self._capacity)
@@ -410,15 +432,16 @@ class Checkpointer:
             return
         self.wait()
         self._settle()
-        problem = self._save_last() if self._lacks_last() else ""
+        problem = self._trained_on() if self._lost_count() else ""
+        if not problem and self._lacks_last():
+            problem = self._save_last()
         self.wait()
         self.staging.close()
         self._lanes.release()
         self.trainer.bye()
         self._closed = True
         claims.release(self)
-        if self._untouched is not None:
-            self._untouched.close()
+        self._told()
         if self._outcome.lost is not None:
             problem = self._not_on_disk()
         if problem and self._is_cut_off():
@@ -433,11 +456,28 @@ class Checkpointer:
             return False
         if self._is_cut_off():
             return self._seen != self.last_durable
-        known = self._untouched is None or self._seen != self.last_saved or bool(self._untouched)
-        if not self.group.all(known):
-            self._seen = None  # trained on without a word to us: of which step it is nobody knows
-            return False
         return not self.group.all(self._seen == self.last_durable)
+
+    def _lost_count(self) -> bool:
+        """What was restored was nowhere on disk, and has been trained on without a word to us: of
+        which step it is now nobody knows. The same on all ranks."""
+        if self._seen is None or self._is_cut_off():
+            return False
+        known = self._untouched is None or bool(self._untouched)
+        return not self.group.all(known or self._seen == self.last_durable)
+
+    def _told(self) -> None:
+        """From now on the script says of which step the state is."""
+        if self._untouched is not None:
+            self._untouched.close()
+            self._untouched = None
+
+    def _trained_on(self) -> str:
+        return (
+            f"{self.folder}: step {self._seen} was restored from memory and is not on disk, "
+            f"{but_for(self.last_durable)}, and the model has changed since without a save: call "
+            "save(step) after the last step, or maybe_save(step) after each"
+        )
 
     def _is_cut_off(self) -> bool:
         """From the other ranks, which are not where this one is."""
@@ -536,6 +576,7 @@ class Checkpointer:
             restored: Restored | None = restore(self)
         finally:
             core.end(rec.RESTORE)
+        self.there_before = None
         if restored is None:
             return None
         core.restore(restored.step, restored.data, core.name_id(restored.tier))

@@ -55,6 +55,11 @@ def cadence_of(document: dict[str, Any]) -> list[float]:
     return [float(number) for number in found] if good else []
 
 
+def was_durable(document: dict[str, Any]) -> bool:
+    """Some step had got to the disk when this one was saved."""
+    return isinstance(document.get("durable"), int)
+
+
 def model_targets(keeper: Checkpointer, document: dict[str, Any]) -> dict[str, torch.Tensor]:
     """The model's live tensors by the name that each is stored under. Raises where a part or one of
     these was not saved and may not be missing, or the optimizer is another, before anything is
@@ -181,6 +186,8 @@ def tensor_names(coded: Any) -> list[str]:
     if not isinstance(coded, dict):
         return []
     names = [coded[tag] for tag in ("$tensor", "$array") if isinstance(coded.get(tag), str)]
+    if isinstance(parameter := coded.get("$parameter"), list) and len(parameter) == 2:
+        names += [name for name in parameter[:1] if isinstance(name, str)]
     return names + [name for item in coded.values() for name in tensor_names(item)]
 
 

@@ -35,6 +35,16 @@ WITHOUT_MEMORY = "HEADWAY_CKPT_WITHOUT_MEMORY"
 LET_GO_AFTER_S = 0.1
 
 
+def there_before(folder: str) -> frozenset[str] | None:
+    """Where memory is given up, so is what a holder writes from it from now on."""
+    if os.environ.get(WITHOUT_MEMORY) != "1":
+        return None
+    try:
+        return frozenset(os.listdir(folder))
+    except OSError:
+        return frozenset()
+
+
 def left_behind(keeper: Checkpointer) -> tuple[list[Image], list[str]]:
     """What this rank's predecessor left, and what nobody else on this machine will offer; and what
     is wrong with some of it."""

@@ -61,8 +61,10 @@ class Outcome:
                 self._cadence.settled(step, True)
                 self.got_there(step)
             elif step:
-                self._cadence.settled(step, False)
-                self.was_lost(step, text)
+                # What an earlier run has left, its holder may still try to bring to the disk.
+                if step in self._under_way:
+                    self._cadence.settled(step, False)
+                    self.was_lost(step, text)
                 self._complain(step, text)
             else:  # there is no memory for it
                 self.failed += 1

@@ -29,7 +29,7 @@ STORED_MAX = 16  # checkpoints on disk that are looked at
 
 def restore(keeper: Checkpointer) -> Restored | None:
     images, damaged_in_memory = memory.left_behind(keeper)
-    stored, damaged_on_disk = _stored(keeper.folder)
+    stored, damaged_on_disk = _stored(keeper.folder, keeper.there_before)
     bad = [*(choose.Damaged(text, True) for text in damaged_in_memory), *damaged_on_disk]
     offers = agree.gather(choose.Offer([image.offer() for image in images], stored, bad))
     found = _with_store(keeper, offers)
@@ -90,7 +90,7 @@ def _say_what_is_gone(
 ) -> None:
     """Somebody who removed the folder to begin anew would not expect a state from memory."""
     in_memory = candidate.tier in ("replica", "peer")
-    if in_memory and any(image.whole.saved for image in images):
+    if in_memory and any(_was_durable(image) for image in images):
         warnings.warn(
             f"headway: {keeper.folder} holds no checkpoint, though some were saved into it. Going "
             f"on from step {candidate.step}, which is still in memory; to begin anew, set "
@@ -98,6 +98,18 @@ def _say_what_is_gone(
             RuntimeWarning,
             stacklevel=5,
         )
+
+
+def _was_durable(image: Image) -> bool:
+    """A save before it got to the disk. One that was only on its way says nothing: the disk may
+    have been full all the time."""
+    for rank in image.documents:
+        try:
+            if live.was_durable(live.parse(image.text_of(rank) or b"", "")):
+                return True
+        except CheckpointError:
+            continue
+    return False
 
 
 def _say_what_is_lost(
@@ -168,10 +180,15 @@ def _on_disk(keeper: Checkpointer, candidate: choose.Candidate) -> choose.Candid
     return candidate._replace(name=name)
 
 
-def _stored(folder: str) -> tuple[list[choose.Stored], list[choose.Damaged]]:
+def _stored(
+    folder: str, there_before: frozenset[str] | None
+) -> tuple[list[choose.Stored], list[choose.Damaged]]:
     """What looks good, and what is wrong with those that do not."""
     good, damaged = _replica.list_checkpoints(folder, STORED_MAX)
-    return [choose.Stored(*one) for one in good], [choose.Damaged(*one) for one in damaged]
+    stored = [choose.Stored(*one) for one in good]
+    if there_before is not None:
+        stored = [one for one in stored if one.name in there_before]
+    return stored, [choose.Damaged(*one) for one in damaged]
 
 
 # ---- from disk

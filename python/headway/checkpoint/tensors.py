@@ -60,14 +60,32 @@ def place(name: str, tensor: torch.Tensor) -> Placed:
             "save it with torch.distributed.checkpoint and hw.dcp.Writer"
         )
     if tensor.layout != torch.strided:
-        raise CheckpointUsageError(f"{name}: a tensor of layout {tensor.layout} cannot be saved")
+        raise CheckpointUsageError(
+            f"{name}: a tensor of layout {tensor.layout} cannot be saved; keep its to_dense(), or "
+            "its indices and values"
+        )
     if tensor.dtype not in DTYPES:
-        raise CheckpointUsageError(f"{name}: a tensor of type {tensor.dtype} cannot be saved")
+        raise CheckpointUsageError(
+            f"{name}: a tensor of type {tensor.dtype} cannot be saved{_instead(tensor)}"
+        )
+    if tensor.device.type == "meta":
+        raise CheckpointUsageError(
+            f"{name}: a tensor on the meta device has no values that could be saved; give it "
+            "memory first (to_empty(device=...) and its initialisation), or leave it out"
+        )
     if is_dtensor(tensor):
         return _place_dtensor(name, tensor)
     local = tensor.detach()
     piece = Piece(name, DTYPES[local.dtype], tuple(local.shape), (0,) * local.dim())
     return Placed(piece, local, True, True)
+
+
+def _instead(tensor: torch.Tensor) -> str:
+    if tensor.dtype.is_complex:
+        return "; keep torch.view_as_real(it), and make it complex again by torch.view_as_complex()"
+    if tensor.is_quantized:
+        return "; keep its int_repr() with its scale and zero point, or dequantize() it"
+    return ""
 
 
 def _place_dtensor(name: str, tensor: Any) -> Placed:

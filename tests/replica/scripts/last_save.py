@@ -1,6 +1,8 @@
 """A training of four steps, each saved, in whose last the disk fails: BREAK=1 puts a file in the
 folder's place, FILL=1 fills the folder's disk. HOW it ends: close, save (which waits), forget,
-finally (after an exception), or retry (the disk is mended before close). STAGING: full, stream."""
+finally (after an exception), or retry (the disk is mended before close). STAGING: full, stream.
+WRAP=1: the model goes into DistributedDataParallel after restore(). QUIET=1: what was restored is
+trained on without a word to the checkpointer."""
 
 import os
 import shutil
@@ -18,6 +20,12 @@ keeper = hw.checkpointer(
 )
 start = keeper.restore() or 0
 print("goes on after", start, keeper.restored_from, flush=True)
+if os.environ.get("WRAP"):
+    torch.distributed.init_process_group("gloo")
+    wrapped = torch.nn.parallel.DistributedDataParallel(model)
+if start == 4 and os.environ.get("QUIET"):
+    with torch.no_grad():
+        model.weight.add_(1)
 
 
 def breaks() -> None:

@@ -30,6 +30,8 @@ answer("typo", lambda: hw.checkpointer(folder, model=model, every_step=10))
 answer("nothing", lambda: hw.checkpointer(folder))
 answer("text", lambda: hw.checkpointer(folder, model=model, every_steps="10"))
 answer("negative", lambda: hw.checkpointer(folder, model=model, stage_steps=-1))
+streamed = {"staging": "stream", "every_steps": 9, "stage_steps": 1}
+answer("streamed", lambda: hw.checkpointer(folder, model=model, **streamed))
 sgd = torch.optim.SGD(model.parameters(), lr=0.1)
 state = model.state_dict()
 for name, options in {

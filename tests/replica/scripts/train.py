@@ -5,7 +5,8 @@ very often; -1: it is tuned), STAGE: steps between
 copies into memory, KILL: the step after
 which one rank kills itself (once: a file remembers), PAUSE: steps after which it waits for a
 file, KEEP: how many checkpoints, SLOW: seconds that a step takes longer, WIDTH of the model, WAIT:
-every save is waited for. Prints what the end of every run has to equal.
+every save is waited for, STAGED: every step is in memory before the next one. Prints what the end
+of every run has to equal.
 """
 
 import hashlib
@@ -83,6 +84,9 @@ def main() -> None:
         if os.environ.get("SURE") or (step == 1 and os.environ.get("SURE_FIRST")):
             keeper.save(step)
         else:
+            keeper.maybe_save(step)
+        while os.environ.get("STAGED") and keeper.last_saved != step:
+            time.sleep(0.01)
             keeper.maybe_save(step)
         if os.environ.get("WAIT"):
             keeper.wait()
