@@ -32,6 +32,30 @@ TARGETS = {
     "classify_mb_per_s": 200.0,
     "archive_pack_mb_per_s": 250.0,
     "archive_unpack_mb_per_s": 600.0,
+    "archive_unpack_memory_mb_per_s": 600.0,
+    "archive_unpack_large_memory_mb_per_s": 600.0,
+    "archive_pack_large_mb_per_s": 250.0,
+    "archive_unpack_large_mb_per_s": 600.0,
+    "archive_merge_64_ranks_growth": 1.1,
+    "recompiles_per_graph": 1.0,
+    "trace_rss_mb": 200.0,
+    "trace_big_rss_mb": 200.0,
+    "autotune_cross_compile_times": 5.0,
+    "autotune_modelled_winner_kept_pct": 100.0,
+    "autotune_cpu_winner_kept_pct": 100.0,
+}
+
+# How many times better than the peer.
+RATIOS = {
+    "trace_parse_mb_per_s": 15.0,
+}
+
+# Of the peer's time, at most; a row's name ends in the model.
+SHARES = {
+    "warm_first_step_s": 0.2,
+    "warm_first_step_vs_cold_s": 0.1,
+    "warm_process_s": 0.35,
+    "warm_restart_process_s": 0.2,
 }
 
 PROGRAMS: list[list[str]] = [
@@ -42,11 +66,16 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/classify_peer.py")],
     [sys.executable, str(ROOT / "bench/bench_checkpoint.py")],
     [sys.executable, str(ROOT / "bench/bench_archive.py")],
+    [sys.executable, str(ROOT / "bench/bench_recompiles.py")],
+    [sys.executable, str(ROOT / "bench/bench_trace.py")],
+    [sys.executable, str(ROOT / "bench/bench_autotune.py")],
+    [sys.executable, str(ROOT / "bench/bench_warm_start.py")],
 ]
 
 
 def environment() -> dict[str, str]:
     found = dict(os.environ, HEADWAY_BUILD=str(BUILD), HEADWAY_BIN=str(BUILD / "headway"))
+    found["HEADWAY_CACHE"] = "off"  # but for the benchmark that is about it
     paths = [str(BUILD / "python"), found.get("PYTHONPATH", "")]
     found["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     return found
@@ -87,6 +116,13 @@ def number(value: float | None) -> str:
 
 
 def verdict(row: Row) -> str:
+    wanted = RATIOS.get(row["name"])
+    if wanted is not None and row["ratio"] is not None:
+        return f"{'met' if row['ratio'] >= wanted else 'MISSED'} ({number(wanted)} times)"
+    share = SHARES.get(row["name"].rpartition("_")[0])
+    if share is not None and row["peer"]:
+        met = row["ours"] <= share * row["peer"]
+        return f"{'met' if met else 'MISSED'} ({share:g} of the peer's)"
     target = TARGETS.get(row["name"])
     if target is None:
         return ""

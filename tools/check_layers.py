@@ -1,8 +1,9 @@
-"""Fails when an include points upwards, or a file has grown too long.
+"""Fails when an include points upwards, a file has grown too long, or two test files share a name.
 
 The layers are the folders of src/, in the order of src/CMakeLists.txt: a folder may include only
 itself and folders listed before it. Public headers (include/) may include nothing of src/. Tests,
-benchmarks and fuzzers outside src/ stand above all layers.
+benchmarks and fuzzers outside src/ stand above all layers. pytest imports test files by their name
+alone: of two with one name it can collect only the first, and a run of one folder does not show it.
 
 usage: check_layers.py [ROOT]
 """
@@ -81,9 +82,23 @@ def check_sizes(root: Path) -> Iterator[str]:
                 )
 
 
+def check_test_names(root: Path) -> Iterator[str]:
+    first: dict[str, Path] = {}
+    for folder in ("tests", "tools"):
+        for path in sorted((root / folder).rglob("test_*.py")):
+            place = path.relative_to(root)
+            if (other := first.setdefault(path.name, place)) != place:
+                yield f"{place}:1: has the name of {other}, and pytest can take only one; rename it"
+
+
 def problems(root: Path) -> list[str]:
     order = layers(root)
-    return [*check_source(root, order), *check_public(root, order), *check_sizes(root)]
+    return [
+        *check_source(root, order),
+        *check_public(root, order),
+        *check_sizes(root),
+        *check_test_names(root),
+    ]
 
 
 def main() -> int:

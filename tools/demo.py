@@ -81,6 +81,7 @@ def here(path: Path) -> str:
 def environment() -> dict[str, str]:
     return dict(
         os.environ,
+        HEADWAY_CACHE="local",  # no archives: both sides have what the first run compiled
         HEADWAY_DIR=str(JOBS),
         VIRTUAL_ENV=sys.prefix,  # whose torch the jobs use
         TORCHINDUCTOR_CACHE_DIR=str(CACHE),

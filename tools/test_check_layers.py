@@ -14,6 +14,7 @@ def tree(tmp_path: Path) -> Path:
         "src/record/b.cc": '#include "base/a.h"\n#include "record/b.h"\n',
         "src/record/b.h": '#include "headway/headway.h"\n',
         "include/headway/headway.h": "#include <stdint.h>\n",
+        "tests/agent/test_a.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -34,6 +35,7 @@ def test_clean_tree_has_no_problems(tree: Path) -> None:
         ("src/base/a.h", '#include "../x.h"\n', "src/base/a.h:1: includes ../x.h, which is in no"),
         ("src/new/c.cc", "", "src/new/c.cc:1: folder src/new is not listed"),
         ("include/headway/headway.h", '#include "base/a.h"\n', "headway.h:1: includes base/a.h;"),
+        ("tests/nodes/test_a.py", "", "tests/nodes/test_a.py:1: has the name of tests/agent/test"),
         ("src/base/long.cc", "\n" * 601, "src/base/long.cc:601: longer than 600 lines"),
     ],
 )

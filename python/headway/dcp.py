@@ -44,6 +44,7 @@ from headway import _replica
 from headway.checkpoint import tagged
 from headway.checkpoint.errors import (
     CheckpointDamagedError,
+    CheckpointError,
     CheckpointNotFoundError,
     CheckpointUsageError,
 )
@@ -52,6 +53,7 @@ from headway.checkpoint.tensors import DTYPES, TORCH_DTYPES, Piece, address_of
 VALUES = "headway.dcp.rank-"  # tensors of bytes: what is no tensor, as JSON
 READ_THREADS = 4
 NAMED_MAX = 5
+OLDER_MAX = 64  # checkpoints that are looked at for one to go on from instead
 
 __all__ = ["Reader", "Writer"]
 
@@ -195,7 +197,8 @@ def _piece_of(item: WriteItem, tensor: torch.Tensor) -> Piece:
 
 
 def _find(path: str) -> str:
-    """The checkpoint that is meant by a path: itself, or the newest good one in it."""
+    """The checkpoint that is meant by a path: itself, or the newest in it whose manifest and files'
+    sizes are good. To choose by content would be to read everything twice."""
     if os.path.exists(os.path.join(path, "MANIFEST.json")):
         return path
     found, damaged = _replica.list_checkpoints(path, 1)
@@ -211,6 +214,22 @@ def _find(path: str) -> str:
     raise CheckpointNotFoundError(f"{path}: no checkpoint: {_what_is_there(path)}")
 
 
+def _with_next_step(error: CheckpointDamagedError, checkpoint: str) -> CheckpointDamagedError:
+    """dcp.load() buries it among the lines of its own: it says itself how to go on."""
+    folder, name = os.path.split(os.path.normpath(checkpoint))
+    try:
+        names = [one[0] for one in _replica.list_checkpoints(folder or ".", OLDER_MAX)[0]]
+    except CheckpointError:
+        names = []
+    older = names[names.index(name) + 1 :] if name in names else []
+    then = (
+        f"the next older checkpoint is hw.dcp.Reader({os.path.join(folder, older[0])!r})"
+        if older
+        else "no older checkpoint is beside it"
+    )
+    return CheckpointDamagedError(f"{error}; {then}; `headway ckpt verify {folder}` reads them all")
+
+
 def _what_is_there(path: str) -> str:
     try:
         names = sorted(os.listdir(path))
@@ -224,12 +243,14 @@ def _what_is_there(path: str) -> str:
 
 
 class Reader(_AtPath, StorageReader):
-    """Reads a checkpoint: its own folder, or the newest good one of a folder of checkpoints. Every
-    byte is compared with its checksum."""
+    """Reads a checkpoint: its own folder, or the newest of a folder of checkpoints whose manifest
+    and files' sizes are good. Every byte is compared with its checksum: damage is an error that
+    names the next older one."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         self._reader: Any = None
+        self._found = ""  # what it reads
         self._values: dict[str, Any] = {}
         _find(self.path)  # now: dcp.load() hides what is raised inside of it
 
@@ -239,8 +260,19 @@ class Reader(_AtPath, StorageReader):
 
     def _open(self) -> Any:
         if self._reader is None:
-            self._reader = _replica.Reader(_find(self.path))
+            self._found = _find(self.path)
+            try:
+                self._reader = _replica.Reader(self._found)
+            except CheckpointDamagedError as error:
+                raise _with_next_step(error, self._found) from None
         return self._reader
+
+    def _read(self, wants: list[tuple[str, list[int], list[int], int]], threads: int) -> None:
+        reader = self._open()
+        try:
+            reader.read(wants, threads)
+        except CheckpointDamagedError as error:
+            raise _with_next_step(error, self._found) from None
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
         reader = self._open()
@@ -265,7 +297,7 @@ class Reader(_AtPath, StorageReader):
 
     def _fetch(self, name: str, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
         tensor = torch.empty(shape, dtype=dtype)
-        self._open().read([(name, [0] * len(shape), list(shape), tensor.data_ptr())], 1)
+        self._read([(name, [0] * len(shape), list(shape), tensor.data_ptr())], 1)
         return tensor
 
     def set_up_storage_reader(
@@ -302,7 +334,7 @@ class Reader(_AtPath, StorageReader):
                 memory = torch.empty(target.shape, dtype=dtype)
             wants.append((fqn, list(item.storage_offsets), list(item.lengths), memory.data_ptr()))
             after.append((item, target, memory))
-        reader.read(wants, READ_THREADS)
+        self._read(wants, READ_THREADS)
         for item, target, memory in after:
             if memory is not target:
                 target.copy_(memory)

@@ -26,9 +26,7 @@ class Checkpoints(Keeping, TrainerCallback):
     def restore(self, trainer: Trainer) -> str | None:
         """For train(resume_from_checkpoint=...). None: nothing is saved, it begins anew."""
         if trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled:
-            raise CheckpointUsageError(
-                "huggingface: FSDP and DeepSpeed make the optimizer too late"
-            )
+            raise CheckpointUsageError("huggingface: FSDP, DeepSpeed make the optimizer too late")
         optimizer, state = trainer.create_optimizer(), TrainerState()
         rates = LateScheduler(optimizer, lambda: trainer.lr_scheduler)
         place = Told(lambda: _progress(trainer), vars(state).update)
@@ -45,9 +43,7 @@ class Checkpoints(Keeping, TrainerCallback):
 
     def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
         if self.keeper is None:
-            raise CheckpointUsageError(
-                "huggingface: give train() what callback.restore(trainer) says"
-            )
+            raise CheckpointUsageError("huggingface: train() needs what restore(trainer) says")
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         control.should_training_stop |= self.after(state.global_step)

@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@
 #include "base/file_system.h"
 #include "checkpoint/folder.h"
 #include "checkpoint/load.h"
-#include "checkpoint/look.h"
+#include "checkpoint/traces.h"
 #include "replica_module.h"
 
 namespace headway::python {
@@ -27,28 +28,32 @@ using Damaged = std::pair<std::string, bool>;  // what is wrong; is nothing that
 constexpr std::size_t kDamagedMax = 16;
 
 // The newest ones whose manifests are good and whose files are there in full; and among them those
-// that are not good. A folder without a manifest never was one and is not worth a word, but where
-// LATEST names it: whoever removes one mends that first.
+// that are not good, or only traces of what was there.
 std::pair<std::vector<Listed>, std::vector<Damaged>> list_checkpoints(const std::string& path,
                                                                       std::size_t max) {
   const checkpoint::CheckpointFolder folder(base::real_file_system(), path);
   auto names = folder.list();
   raise_if_bad(names.status());
+  auto bad = checkpoint::find_traces(base::real_file_system(), path);
+  raise_if_bad(bad.status());
   std::vector<Listed> listed;
-  std::vector<Damaged> damaged;
-  std::vector<std::string> passed;
-  const auto latest =
-      checkpoint::find_checkpoint(base::real_file_system(), path + "/LATEST", passed);
+  std::uint64_t newest = 0;  // of the good ones, by the order of their commits
   for (const checkpoint::CheckpointName& name : *names) {
     if (listed.size() == max) break;
     auto manifest = folder.read_sized(name);
     if (manifest.ok()) {
+      newest = std::max(newest, name.sequence);
       listed.emplace_back(name.text(), name.step, manifest->time_ns);
-    } else if (damaged.size() < kDamagedMax &&
-               (manifest.status().code() != base::Code::not_found ||
-                (latest.ok() && latest.value() == folder.path_of(name)))) {
-      damaged.emplace_back(manifest.status().message(), listed.empty());
+    } else if (manifest.status().code() != base::Code::not_found) {
+      bad->push_back({name, manifest.status().message()});
     }
+  }
+  std::stable_sort(bad->begin(), bad->end(),
+                   [](const auto& a, const auto& b) { return a.name.sequence > b.name.sequence; });
+  std::vector<Damaged> damaged;
+  for (const checkpoint::Trace& each : *bad) {
+    const bool is_newer = listed.empty() || each.name.sequence > newest;
+    if (damaged.size() < kDamagedMax) damaged.emplace_back(each.text, is_newer);
   }
   return {listed, damaged};
 }

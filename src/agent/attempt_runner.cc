@@ -1,6 +1,7 @@
 #include "agent/attempt_runner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,8 @@
 #include "agent/python_layout.h"
 #include "base/clock.h"
 #include "base/job_path.h"
+#include "base/plural.h"
+#include "cache/cpu.h"
 #include "headway/headway.h"
 
 namespace headway::agent {
@@ -22,6 +25,7 @@ using base::Status;
 
 // A rank would take 1 ms by itself; this once costs less than it saves in precision.
 constexpr std::int64_t kCalibrateNs = 10'000'000;
+constexpr std::int64_t kFirstSteps = 2;  // after which most of what is compiled is
 
 bool has_terminal() {
   return ::isatty(STDIN_FILENO) == 1 || ::isatty(STDOUT_FILENO) == 1 ||
@@ -56,9 +60,11 @@ AttemptRunner::AttemptRunner(const RunOptions& options, Environment environment,
       slurm_(slurm_info(environment_)),
       pod_(pod_info(environment_)),
       console_(options.quiet),
+      auto_dynamic_(options, environment_, console_),
       own_groups_(many() || !has_terminal()),
       warm_(options, own_groups_, signals_, sweep_),
-      aftermath_(options) {}
+      aftermath_(options),
+      cache_(console_, signals_, sweep_) {}
 
 Status AttemptRunner::start() {
   guard_.start(run_id_);
@@ -66,7 +72,9 @@ Status AttemptRunner::start() {
   Status status = signals_.start(own_groups_);
   if (!status.ok()) return status;
   if (slurm_) scheduler_.emplace(*slurm_, environment_, signals_, options_.requeue).ask_times();
-  return open_folder();
+  status = open_folder();
+  if (status.ok()) open_cache();
+  return status;
 }
 
 // Code::invalid_input: the job must not start. Anything else was told and only ends the measuring.
@@ -92,6 +100,9 @@ Status AttemptRunner::open_folder() {
                               left == 1 ? "" : "es"));
   }
   if (has_ranks()) open_replica();
+  auto_dynamic_.open(folder_->root(), !node_               ? DynamicRole::alone
+                                      : node_->coordinates ? DynamicRole::leads
+                                                           : DynamicRole::follows);
   anchor_clock();
   hook_ = find_hook(own_binary(), environment_);
   if (hook_.empty()) {
@@ -145,6 +156,8 @@ AttemptContext AttemptRunner::open_attempt(int restarts, const NodeAttempt* agre
   }
   take_slurm_times(SlurmScheduler::launch_wait_ns);
   write_opening(journal_, options_, slurm_, id, attempts_ == 1 ? began_ns_ : base::monotonic_ns());
+  auto_dynamic_.begin(attempt.dir, attempt.place, agreed != nullptr ? &agreed->setting : nullptr,
+                      journal_);
   return attempt;
 }
 
@@ -192,12 +205,21 @@ SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) 
                                          options_.kind != CommandKind::program);
   plan.environment.insert_or_assign(std::string(kRunVariable), run_id_);
   if (!attempt.dir.empty()) keep_flight_recorder(plan.environment, attempt.dir);
+  if (!attempt.dir.empty()) auto_dynamic_.set(plan.environment);
+  if (options_.learn_shapes) {  // also where the cache is torch's own affair
+    plan.environment.try_emplace("TORCH_COMPILE_JOB_ID", cache_family(options_));
+  }
   if (attempt.board.valid()) {
     plan.environment.insert_or_assign("HEADWAY_BOARD", board_path(attempt.dir, node_name()));
   }
+  cache_.add_to(plan.environment);
+  if (may_compile_warm(options_, environment_)) {
+    plan.environment.insert_or_assign("HEADWAY_WARM_COMPILE", std::string("1"));
+  }
   if (!replica_.folder().empty()) {
     plan.environment.insert_or_assign("HEADWAY_REPLICA", replica_.folder());
-    plan.environment.insert_or_assign("HEADWAY_REPLICA_TRUSTED", memory_suspect_ ? "0" : "1");
+    plan.environment.insert_or_assign("HEADWAY_REPLICA_TRUSTED",
+                                      std::string(memory_suspect_ ? "0" : "1"));
   }
   return plan;
 }
@@ -211,6 +233,41 @@ void AttemptRunner::open_replica() {
     console_.note("waiting for the last run's state to be written");
   });
   if (!status.ok()) console_.warn(status.message() + "; going on without a replica");
+}
+
+// Which torch it is of is the ranks' Python's to say; a launcher's is taken to be the one that we
+// would take.
+void AttemptRunner::open_cache() {
+  if (!folder_) return;
+  cache::Binding processor;
+  if (!cache::add_this_cpu(processor).ok()) return;
+  const std::string kind =
+      fmt::format("{} {}", processor.arch, fmt::join(processor.cpu_flags, " "));
+  auto place = cache_place(options_, environment_, kind, ::getuid());
+  if (!place) return;
+  if (!place->own_directory && cannot_be_written(place->directory)) {
+    // torch writes there even if all it needs is there, and fails: so it gets one of our own.
+    Environment without = environment_;
+    without.erase("TORCHINDUCTOR_CACHE_DIR");
+    const std::string named = place->directory;
+    place = cache_place(options_, without, kind, ::getuid());
+    console_.note(
+        fmt::format("compile cache: {} (TORCHINDUCTOR_CACHE_DIR) cannot be written; this "
+                    "job's is {}",
+                    named, place->directory));
+  }
+  const std::string python = find_interpreter(options_, environment_).path;
+  if (python.empty()) return;
+  const int nodes = options_.nodes.count ? static_cast<int>(options_.nodes.count->max) : 1;
+  cache_.open(*place, python, many() ? options_.nproc * nodes : 0, environment_);
+}
+
+void AttemptRunner::record_pulled() {
+  const auto pulled = cache_.take_pulled();
+  if (!pulled) return;
+  journal_.attr(node_ ? "compile_cache_pulled." + node_->name : "compile_cache_pulled",
+                fmt::format("archives={} files={} bytes={} ms={:.0f}", pulled->archives,
+                            pulled->files, pulled->bytes, pulled->seconds * 1e3));
 }
 
 void AttemptRunner::warm_up() {
@@ -261,10 +318,21 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
     plan.plain_reason = warm_.reason();
     plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
   }
+  cache_.wait_until_pulled();
+  record_pulled();
+  if (cache_.on()) {
+    plan.chore = &cache_;
+    cache_.begin_attempt(plan.progress == nullptr ? std::function<bool()>() : [this] {
+      progress_.look();
+      return progress_.all_stepped(kFirstSteps);
+    });
+  }
   if (plan.companion != nullptr) plan.companion->use_board(plan.board);
   Result<AttemptResult> result =
       Supervisor(plan, signals_, console_, journal_, guard_, sweep_).run();
   if (plan.companion != nullptr) plan.companion->use_board(nullptr);
+  if (folder_) auto_dynamic_.finish(folder_->job(), attempt_.value(), journal_);
+  if (result.ok() && result->outcome.stop_signal != 0) hurried_ = true;
   if (result.ok()) memory_suspect_ = may_have_damaged_memory(result->outcome.ends);
   if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
     take_slurm_times(0);
@@ -286,7 +354,10 @@ void AttemptRunner::close_journal(bool job_ends) {
 }
 
 void AttemptRunner::end(bool failed, int orderly_restarts) {
+  // First: of several machines the others' holders wait for ours, and not for long.
+  replica_.let_end();
   aftermath_.when_idle();
+  cache_.finish(hurried_ || memory_suspect_);  // what crashed a rank is for nobody else
   sweep_.kill_descendants(true);
   const bool uploaded = replica_.finish([this] {
     console_.note("writing the last state that was staged, and what is to be uploaded");
@@ -308,9 +379,9 @@ void AttemptRunner::end(bool failed, int orderly_restarts) {
   const std::size_t in_all = folder_->attempts_in_all();
   const std::string earlier =
       in_all > attempts ? fmt::format(" in this run; {} attempts in all", in_all) : "";
-  console_.note(fmt::format("job {}: {} attempt{}, {} failure{}{} · headway {} {}{}",
-                            folder_->job(), attempts, attempts == 1 ? "" : "s", failures,
-                            failures == 1 ? "" : "s", earlier, verb, folder_->job(), where));
+  console_.note(fmt::format("job {}: {}, {}{} · headway {} {}{}", folder_->job(),
+                            base::plural(attempts, "attempt"), base::plural(failures, "failure"),
+                            earlier, verb, folder_->job(), where));
 }
 
 void AttemptRunner::come_back() {

@@ -10,6 +10,8 @@
 
 #include "agent/aftermath.h"
 #include "agent/attempt_context.h"
+#include "agent/auto_dynamic.h"
+#include "agent/cache_keeper.h"
 #include "agent/console.h"
 #include "agent/guard.h"
 #include "agent/job_folder.h"
@@ -31,6 +33,7 @@ struct NodeAttempt {
   std::uint64_t id = 0;
   GroupPlace place;
   Companion* companion = nullptr;
+  std::string setting{};  // the same on all of them: AutoDynamic's
 };
 
 class AttemptRunner {
@@ -67,10 +70,13 @@ class AttemptRunner {
   [[nodiscard]] AgentJournal& journal() { return journal_; }
   [[nodiscard]] RankProgress& progress() { return progress_; }
   [[nodiscard]] Aftermath& aftermath() { return aftermath_; }
+  [[nodiscard]] AutoDynamic& auto_dynamic() { return auto_dynamic_; }
 
  private:
   base::Status open_folder();
   void open_replica();
+  void open_cache();
+  void record_pulled();
   void anchor_clock();
   AttemptContext open_attempt(int restarts, const NodeAttempt* agreed);
   void follow_launcher();
@@ -89,6 +95,7 @@ class AttemptRunner {
   std::optional<SlurmInfo> slurm_;
   const std::optional<PodInfo> pod_;
   Console console_;
+  AutoDynamic auto_dynamic_;
   const bool own_groups_;
   const std::string run_id_ = make_run_id();
   Guard guard_;
@@ -100,6 +107,8 @@ class AttemptRunner {
   Aftermath aftermath_;
   RankProgress progress_;
   ReplicaKeeper replica_;
+  CacheKeeper cache_;
+  bool hurried_ = false;         // somebody asked us to stop
   bool memory_suspect_ = false;  // a rank died in a way that may have written anywhere
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured

@@ -170,6 +170,10 @@ void ClusterSeat::finished(std::uint16_t port) {
   member_->finished(port);
 }
 
+void ClusterSeat::use_setting(std::string setting) {
+  if (coordinator_) coordinator_->use_setting(std::move(setting));
+}
+
 void ClusterSeat::leave(int exit_code) {
   if (coordinator_) {
     coordinator_->request_end(exit_code);

@@ -48,6 +48,9 @@ class ClusterSeat final : public Companion {
   [[nodiscard]] bool last_step_asked() const override { return last_step_asked_; }
   [[nodiscard]] std::optional<std::int64_t> last_step() const override { return last_step_; }
 
+  // At the coordinator's: what the ranks of later rounds are told, on all nodes.
+  void use_setting(std::string setting);
+
   // The round's ranks are gone. `port`: newly reserved.
   void ranks_stopped(std::uint16_t port, cluster::Account account);
   void finished(std::uint16_t port);

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "base/check.h"
 
 namespace headway::agent {
@@ -10,9 +13,10 @@ namespace {
 
 // Left over from a run around this one; they would name the wrong job.
 constexpr std::string_view kInherited[] = {
-    "HEADWAY_DIR",    "HEADWAY_JOB",      "HEADWAY_ATTEMPT",        "HEADWAY_ANCHOR",
-    "HEADWAY_TSC_HZ", "HEADWAY_RANK_PID", "HEADWAY_RESTARTS",       "HEADWAY_RUN",
-    "HEADWAY_BOARD",  "HEADWAY_REPLICA",  "HEADWAY_REPLICA_TRUSTED"};
+    "HEADWAY_DIR",         "HEADWAY_JOB",      "HEADWAY_ATTEMPT",         "HEADWAY_ANCHOR",
+    "HEADWAY_TSC_HZ",      "HEADWAY_RANK_PID", "HEADWAY_RESTARTS",        "HEADWAY_RUN",
+    "HEADWAY_BOARD",       "HEADWAY_REPLICA",  "HEADWAY_REPLICA_TRUSTED", "HEADWAY_AUTO_DYNAMIC",
+    "HEADWAY_WARM_COMPILE"};
 
 constexpr std::string_view kFlightRecorder[] = {"TORCH_FR_DUMP_TEMP_FILE",
                                                 "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
@@ -119,11 +123,26 @@ void keep_flight_recorder(Environment& environment, const std::string& attempt_d
   }
 }
 
+void use_autotune_pins(Environment& environment, const std::string& file) {
+  if (file.empty()) return;
+  std::error_code failed;
+  const std::filesystem::path whole = std::filesystem::absolute(file, failed);
+  set(environment, "HEADWAY_AUTOTUNE_PINS", failed ? file : whole.string());
+}
+
 std::string identity_names() {
   return fmt::format("{},{}", fmt::join(kIdentity, ","), fmt::join(kFlightRecorder, ","));
 }
 
 Environment without_identity(Environment environment) {
+  // What was learnt may be more at the next start, and its trace goes elsewhere.
+  if (const std::string* set_here = find_variable(environment, "HEADWAY_AUTO_DYNAMIC")) {
+    const std::string names = *set_here + ",HEADWAY_AUTO_DYNAMIC,";
+    for (std::size_t at = 0, end = 0; (end = names.find(',', at)) != std::string::npos;
+         at = end + 1) {
+      environment.erase(names.substr(at, end - at));
+    }
+  }
   for (const std::string_view name : kIdentity) environment.erase(std::string(name));
   for (const std::string_view name : kFlightRecorder) environment.erase(std::string(name));
   return environment;

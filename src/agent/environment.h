@@ -43,6 +43,10 @@ struct Measurement {
 // flight-recorder-<rank>, unless the user has chosen a place.
 void keep_flight_recorder(Environment& environment, const std::string& attempt_dir);
 
+// Names the file of pins for the hook, by its whole path: a rank may have another working
+// directory.
+void use_autotune_pins(Environment& environment, const std::string& file);
+
 // What the ranks of all starts have in common: without what tells them or their starts apart.
 Environment without_identity(Environment environment);
 // The names of what that takes away, with commas between.

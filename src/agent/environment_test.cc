@@ -121,5 +121,16 @@ TEST(ReadEnvironment, TakesTheFirstOfTwoAndSkipsWhatIsNone) {
   EXPECT_EQ(read_environment(list), (Environment{{"A", "1"}, {"B", ""}}));
 }
 
+TEST(AutotunePins, ByTheWholePath) {
+  Environment environment;
+  use_autotune_pins(environment, "");
+  EXPECT_TRUE(environment.empty());
+  use_autotune_pins(environment, "/a/pins.py");
+  EXPECT_EQ(environment["HEADWAY_AUTOTUNE_PINS"], "/a/pins.py");
+  use_autotune_pins(environment, "pins.py");
+  EXPECT_TRUE(environment["HEADWAY_AUTOTUNE_PINS"].starts_with('/'));
+  EXPECT_TRUE(environment["HEADWAY_AUTOTUNE_PINS"].ends_with("/pins.py"));
+}
+
 }  // namespace
 }  // namespace headway::agent

@@ -8,10 +8,14 @@ namespace headway::agent {
 
 Verdict after_stop(Verdict verdict, const Outcome& outcome, bool under_scheduler, StopCause cause,
                    RequeueWhen when) {
-  if (!under_scheduler || outcome.stop_signal != SIGTERM) return verdict;
-  if (verdict.exit_code == 0) verdict.exit_code = kExitPreempted;
-  verdict.job_ends = ends_job(cause, when);
+  if (outcome.stop_signal == 0) return verdict;
+  if (verdict.exit_code == 0) verdict.exit_code = 128 + outcome.stop_signal;
+  if (under_scheduler && outcome.stop_signal == SIGTERM) verdict.job_ends = ends_job(cause, when);
   return verdict;
+}
+
+bool is_clean_stop(int exit_code) {
+  return exit_code > 128 && is_stop_signal(exit_code - 128);
 }
 
 ExitClass classify_exit(int exit_code) {

@@ -10,13 +10,17 @@
 namespace headway::agent {
 
 // All ranks ended well because they were told to: not the end of the training. A code of 0 would
-// make Slurm and Kubernetes call the job completed and never start it again.
+// make Slurm and Kubernetes call the job completed and never start it again, and a shell go on to
+// whatever was to be done with the result. By another signal it is 128 + its number.
 inline constexpr int kExitPreempted = 143;  // as a process that SIGTERM ended
 
-// `verdict` after a stop that a scheduler asked for: never 0, and the job ends only if its
-// scheduler will not continue it. `cause`: Slurm's word for it, where there is one.
+// `verdict` after a stop that somebody asked for: never 0. After a scheduler's the job ends only if
+// it will not be continued. `cause`: Slurm's word for it, where there is one.
 Verdict after_stop(Verdict verdict, const Outcome& outcome, bool under_scheduler, StopCause cause,
                    RequeueWhen when);
+
+// As far as a code tells: one who was told to stop, and stopped.
+bool is_clean_stop(int exit_code);
 
 enum class ExitClass {
   done,        // 0

@@ -57,12 +57,24 @@ TEST(AfterStop, OthersAreLeftAlone) {
   EXPECT_TRUE(
       after_stop(judge({}, false, true), {}, true, StopCause::unknown, RequeueWhen::preempted)
           .job_ends);
-  const Outcome by_hand = stopped_by(SIGTERM);
-  EXPECT_EQ(after_stop(judge(by_hand, false, false), by_hand, false, StopCause::unknown,
-                       RequeueWhen::preempted)
-                .exit_code,
-            0)
-      << "without a scheduler a clean stop is a clean stop";
+}
+
+TEST(AfterStop, WhoStopsByHandIsToldThatItIsNotDone) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const Outcome by_hand = stopped_by(signal);
+    const Verdict verdict = after_stop(judge(by_hand, false, false), by_hand, false,
+                                       StopCause::unknown, RequeueWhen::preempted);
+    EXPECT_EQ(verdict.exit_code, 128 + signal);
+    EXPECT_TRUE(verdict.job_ends);
+    EXPECT_TRUE(is_clean_stop(verdict.exit_code));
+  }
+  Outcome failed = stopped_by(SIGTERM);
+  failed.failed_rank = 1;
+  failed.failed_end = {7, 0};
+  const Verdict verdict = after_stop(judge(failed, false, false), failed, false, StopCause::unknown,
+                                     RequeueWhen::preempted);
+  EXPECT_EQ(verdict.exit_code, 7);
+  for (const int code : {0, 7, 125, 128, 137, 139}) EXPECT_FALSE(is_clean_stop(code)) << code;
 }
 
 TEST(ClassifyExit, KeepsThoseApartThatAskForDifferentActs) {

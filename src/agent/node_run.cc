@@ -48,6 +48,7 @@ class NodeRun {
   void on_stopped(const Outcome& outcome);
   cluster::Decision decide(const cluster::Decide& decide);
   void keep_for_others(Remains&& remains);
+  void propose_setting();
   int finish(int exit_code, bool job_ends);
 
   const RunOptions& options_;
@@ -95,7 +96,13 @@ Status NodeRun::take_seat() {
                                 [this](const cluster::Decide& d) { return decide(d); });
   if (!seat.ok()) return seat.status();
   seat_ = std::move(*seat);
+  propose_setting();
   return {};
+}
+
+// The last round has been learnt from.
+void NodeRun::propose_setting() {
+  seat_->use_setting(runner_.auto_dynamic().propose(cluster::setting_bytes_max));
 }
 
 // Between rounds.
@@ -158,9 +165,11 @@ Status NodeRun::run_round(const cluster::StartRanks& start) {
                   start.master_addr,
                   start.master_port};
   agreed.companion = seat_.get();
+  agreed.setting = start.setting;
   const std::int64_t began_ns = base::monotonic_ns();
   Result<AttemptResult> result = runner_.run(static_cast<int>(start.restart_count), &agreed);
   waits_since_ns_ = base::monotonic_ns();
+  propose_setting();
   Result<ReservedPort> port = reserve_port();
   if (!port.ok()) return port.status();
   port_ = std::move(*port);
@@ -181,8 +190,10 @@ void NodeRun::on_ended(AttemptResult&& result, std::int64_t lasted_ns) {
   Aftermath& aftermath = runner_.aftermath();
   const bool progressed = aftermath.progressed(runner_.progress(), lasted_ns);
   if (outcome.stop_signal != 0) {
-    // Ranks that ended well after the common last step must not cost the others theirs.
-    if (seat_->last_step() && !outcome.failed()) {
+    // Ranks that ended well after the common last step must not cost the others theirs. Where we
+    // had to kill ours, that step will not come.
+    const bool well = std::ranges::all_of(outcome.ends, &RankEnd::clean, &EndedRank::end);
+    if (seat_->last_step() && !outcome.failed() && well) {
       seat_->finished(port);
     } else {
       seat_->ranks_stopped(port, account_of({.category = "none"}, progressed));
@@ -233,9 +244,16 @@ void NodeRun::keep_for_others(Remains&& remains) {
 }
 
 cluster::Decision NodeRun::decide(const cluster::Decide& decide) {
-  const ClusterDecision made = decide_round(decide, runner_.aftermath().policy(),
-                                            options_.restarts.count, base::monotonic_ns());
+  ClusterDecision made = decide_round(decide, runner_.aftermath().policy(), options_.restarts.count,
+                                      base::monotonic_ns());
   runner_.console().note(made.told);
+  const bool own_error = !decide.failures.empty() &&
+                         decide.failures.front().kind == cluster::FailureKind::rank_failed &&
+                         decide.failures.front().signal == 0;
+  if (own_error && runner_.auto_dynamic().blame(runner_.journal())) {
+    made.decision.restart = true;
+    propose_setting();
+  }
   if (for_others_ && !decide.failures.empty()) {
     const cluster::Failure& first = decide.failures.front();
     const failure::Verdict verdict = other_node_verdict(first, describe_failure(decide));
@@ -257,7 +275,7 @@ int NodeRun::leave() {
 
 int NodeRun::finish(int exit_code, bool job_ends) {
   runner_.close_journal(job_ends);
-  runner_.end(exit_code != 0, orderly_restarts_);
+  runner_.end(exit_code != 0 && !is_clean_stop(exit_code), orderly_restarts_);
   // For the whole job, once: whoever returns first would end the others in their last save.
   if (plan_.coordinates) runner_.come_back();
   return exit_code;

@@ -46,7 +46,11 @@ struct RunOptions {
   NodeOptions nodes;
   bool quiet = false;
   bool cold = false;                 // no fork server
+  bool auto_dynamic = false;         // learn which sizes change, and compile for any of them
+  std::string cache;                 // where compile caches are shared; empty: from the environment
+  bool learn_shapes = false;         // of earlier runs: TORCH_COMPILE_JOB_ID
   std::vector<std::string> preload;  // modules for it to import, beside what it learns
+  std::string autotune_pins;         // a file that `headway autotune --pins` wrote; empty: none
   CommandKind kind = CommandKind::script;
   std::vector<std::string> command;  // script, module or program, then its arguments
   std::vector<std::pair<std::string, std::string>> attrs;

@@ -72,6 +72,12 @@ void RankProgress::take(const event::Event& event, Followed& rank, RankState& st
   state.phase = rank.open_phases.empty() ? 0 : rank.open_phases.back();
 }
 
+bool RankProgress::all_stepped(std::int64_t steps) const {
+  return !states_.empty() &&
+         std::all_of(states_.begin(), states_.end(),
+                     [=](const RankState& rank) { return rank.steps >= steps; });
+}
+
 std::optional<std::int64_t> RankProgress::trained() const {
   std::optional<std::int64_t> least;
   for (const RankState& state : states_) {

@@ -33,6 +33,8 @@ class RankProgress {
   void open(const std::string& attempt_dir, int count, int first = 0);
   void look();
   [[nodiscard]] const std::vector<RankState>& ranks() const { return states_; }
+  // Has every rank finished so many steps in this attempt?
+  [[nodiscard]] bool all_stepped(std::int64_t steps) const;
   // The highest data position that all ranks that report have finished.
   [[nodiscard]] std::optional<std::int64_t> trained() const;
 

@@ -119,7 +119,7 @@ bool ReplicaKeeper::on_reaped(pid_t pid, bool killed) {
 bool ReplicaKeeper::finish(const std::function<void()>& waiting) {
   bool uploaded = true;
   if (folder_.empty()) return uploaded;
-  alive_.reset();
+  let_end();
   if (pid_ != 0) {
     int how = 0;
     const auto gone = [&] { return ::waitpid(pid_, &how, WNOHANG) != 0; };

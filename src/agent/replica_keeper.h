@@ -34,7 +34,9 @@ class ReplicaKeeper {
   // and again is not started any more; one that is killed is.
   bool on_reaped(pid_t pid, bool killed);
 
-  // It writes what is newest, gives its memory back and ends. `waiting` as above. False: the newest
+  // Nobody trains any more: it writes what is newest, gives its memory back and ends.
+  void let_end() { alive_.reset(); }
+  // The same, and waits for that. `waiting` as above. False: the newest
   // checkpoint should be in an object store, and is not there yet.
   bool finish(const std::function<void()>& waiting);
 

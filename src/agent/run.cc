@@ -133,6 +133,8 @@ int JobRun::run() {
                                  "not restarted: asked to end");
       }
       tell_end(outcome, decision);
+      const bool own_error = outcome.stop_signal == 0 && outcome.failed_end.signal == 0;
+      if (own_error && runner_.auto_dynamic().blame(runner_.journal())) decision.restart = true;
       if (decision.delay_ns > 0) decision.restart = wait_before_restart(decision.delay_ns);
     }
     const bool scheduled = runner_.scheduled();
@@ -184,6 +186,7 @@ int run_job(const RunOptions& options, std::int64_t began_monotonic_ns) {
   const Status checked = check_options(options);
   if (!checked.ok()) return fail_with(kExitUsage, checked.message());
   Environment environment = read_environment(environ);
+  use_autotune_pins(environment, options.autotune_pins);
   std::vector<std::string> argv;
   if (const auto code = resolve_command(options, environment, argv)) return *code;
   if (const auto pod = pod_info(environment)) {

@@ -15,6 +15,7 @@ namespace headway::base {
 namespace {
 
 constexpr std::size_t kEntriesMax = 1'000'000;
+constexpr int kMakeAgain = 100;
 
 bool is_aligned(std::uint64_t offset, std::span<const std::byte> data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data.data());
@@ -43,6 +44,11 @@ class RealOutput final : public OutputFile {
     }
     const int error = write_by(cached_.get(), offset, data);
     return error == 0 ? Status() : errno_status(path_, "write", error);
+  }
+
+  void begin_write_back(std::uint64_t offset, std::uint64_t bytes) override {
+    (void)::sync_file_range(cached_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                            SYNC_FILE_RANGE_WRITE);
   }
 
   Status sync() override {
@@ -143,11 +149,16 @@ class RealFileSystem final : public FileSystem {
   }
 
   Status make_folder(const std::string& path) override {
-    if (::mkdir(path.c_str(), 0755) == 0) return {};
-    struct stat info{};
-    const int error = errno;
-    const bool there = error == EEXIST && ::stat(path.c_str(), &info) == 0;
-    return there && S_ISDIR(info.st_mode) ? Status() : errno_status(path, "mkdir", error);
+    // Again: what was in the way may be gone when it is looked at, if others remove such folders.
+    for (int i = 0; i < kMakeAgain; ++i) {
+      if (::mkdir(path.c_str(), 0755) == 0) return {};
+      const int error = errno;
+      struct stat info{};
+      if (error == EEXIST && ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
+      const bool gone = error == EEXIST && ::lstat(path.c_str(), &info) != 0 && errno == ENOENT;
+      if (!gone) return errno_status(path, "mkdir", error);
+    }
+    return errno_status(path, "mkdir", ENOENT);
   }
 
   Status rename(const std::string& from, const std::string& to) override {

@@ -24,6 +24,11 @@ class OutputFile {
 
   // All of it, or an error.
   virtual Status write(std::uint64_t offset, std::span<const std::byte> data) = 0;
+  // What has been written there will not change: the disk may begin with it, so that sync() has
+  // less to wait for. Promises nothing.
+  virtual void begin_write_back(std::uint64_t offset, std::uint64_t bytes) {
+    (void)offset, (void)bytes;
+  }
   virtual Status sync() = 0;
   // Some file systems tell of a failed write only now.
   virtual Status close() = 0;

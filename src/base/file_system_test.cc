@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "base/aligned_memory.h"
 #include "base/sim_file_system.h"
@@ -70,6 +72,33 @@ TEST(FileSystem, LinksAreToldAndPipesHoldNobodyUp) {
   EXPECT_EQ(entries[1].bytes, 5U);
   EXPECT_TRUE(entries[2].is_link);
   EXPECT_FALSE(real_file_system().open(dir.path() + "/pipe").ok());
+}
+
+TEST(FileSystem, AFolderThatOthersRemoveIsMadeAllTheSame) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/now and then";
+  std::atomic<bool> ends = false;
+  std::thread other([&] {
+    while (!ends) {
+      (void)::mkdir(path.c_str(), 0700);
+      (void)::rmdir(path.c_str());
+    }
+  });
+  Status status;
+  for (int i = 0; i < 20'000 && status.ok(); ++i) status = real_file_system().make_folder(path);
+  ends = true;
+  other.join();
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(FileSystem, AFolderIsNotMadeWhereSomethingElseIs) {
+  const TempDir dir;
+  dir.write("file", "");
+  ASSERT_EQ(::symlink("nowhere", (dir.path() + "/lost").c_str()), 0);
+  ASSERT_EQ(::symlink(".", (dir.path() + "/link").c_str()), 0);
+  EXPECT_EQ(real_file_system().make_folder(dir.path() + "/file").code(), Code::io_error);
+  EXPECT_EQ(real_file_system().make_folder(dir.path() + "/lost").code(), Code::io_error);
+  EXPECT_TRUE(real_file_system().make_folder(dir.path() + "/link").ok());
 }
 
 TEST(FileSystem, TheOneOfTests) {

@@ -7,6 +7,10 @@
 namespace headway::base {
 namespace {
 
+const EVP_MD* kind_of(HashKind kind) {
+  return kind == HashKind::md5 ? EVP_md5() : EVP_sha256();
+}
+
 int digit_of(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -23,28 +27,28 @@ Sha256 sha256(std::span<const std::byte> data) {
   return out;
 }
 
-struct Sha256Stream::Context {
+struct HashStream::Context {
   EVP_MD_CTX* md = EVP_MD_CTX_new();
 };
 
-Sha256Stream::Sha256Stream() : context_(std::make_unique<Context>()) {
+HashStream::HashStream(HashKind kind) : kind_(kind), context_(std::make_unique<Context>()) {
   HW_CHECK(context_->md != nullptr);
-  HW_CHECK(EVP_DigestInit_ex(context_->md, EVP_sha256(), nullptr) == 1);
+  HW_CHECK(EVP_DigestInit_ex(context_->md, kind_of(kind_), nullptr) == 1);
 }
 
-Sha256Stream::~Sha256Stream() {
+HashStream::~HashStream() {
   EVP_MD_CTX_free(context_->md);
 }
 
-void Sha256Stream::add(std::span<const std::byte> data) {
+void HashStream::add(std::span<const std::byte> data) {
   HW_CHECK(EVP_DigestUpdate(context_->md, data.data(), data.size()) == 1);
 }
 
-Sha256 Sha256Stream::finish() {
-  Sha256 out{};
+void HashStream::finish(std::span<std::uint8_t> into) {
+  HW_CHECK(into.size() == static_cast<std::size_t>(EVP_MD_get_size(kind_of(kind_))));
   unsigned int bytes = 0;
-  HW_CHECK(EVP_DigestFinal_ex(context_->md, out.data(), &bytes) == 1 && bytes == out.size());
-  return out;
+  HW_CHECK(EVP_DigestFinal_ex(context_->md, into.data(), &bytes) == 1 && bytes == into.size());
+  HW_CHECK(EVP_DigestInit_ex(context_->md, kind_of(kind_), nullptr) == 1);
 }
 
 std::string hex(std::span<const std::uint8_t> bytes) {
@@ -55,16 +59,20 @@ std::string hex(std::span<const std::uint8_t> bytes) {
   return text;
 }
 
-std::optional<Sha256> sha256_of_hex(std::string_view text) {
-  Sha256 out{};
-  if (text.size() != out.size() * 2) return std::nullopt;
-  for (std::size_t i = 0; i < out.size(); ++i) {
+bool bytes_of_hex(std::string_view text, std::span<std::uint8_t> into) {
+  if (text.size() != into.size() * 2) return false;
+  for (std::size_t i = 0; i < into.size(); ++i) {
     const int high = digit_of(text[2 * i]);
     const int low = digit_of(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out[i] = static_cast<std::uint8_t>(high * 16 + low);
+    if (high < 0 || low < 0) return false;
+    into[i] = static_cast<std::uint8_t>(high * 16 + low);
   }
-  return out;
+  return true;
+}
+
+std::optional<Sha256> sha256_of_hex(std::string_view text) {
+  Sha256 out{};
+  return bytes_of_hex(text, out) ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace headway::base

@@ -22,6 +22,26 @@ TEST(Sha256, InPiecesAsAtOnce) {
   EXPECT_EQ(stream.finish(), sha256(bytes_of("abc")));
 }
 
+TEST(HashStream, Md5AndAgain) {
+  HashStream stream(HashKind::md5);
+  std::array<std::uint8_t, 16> digest{};
+  for (int i = 0; i < 2; ++i) {  // after finish() it is as new
+    stream.add(bytes_of("a"));
+    stream.add(bytes_of("bc"));
+    stream.finish(digest);
+    EXPECT_EQ(hex(digest), "900150983cd24fb0d6963f7d28e17f72");
+  }
+}
+
+TEST(Hex, OfExactlySoManyBytes) {
+  std::array<std::uint8_t, 2> bytes{};
+  EXPECT_TRUE(bytes_of_hex("0aFf", bytes));
+  EXPECT_EQ(hex(bytes), "0aff");
+  for (const char* text : {"", "0aF", "0aFf0", "0aFg", "0a f", "0x0a"}) {
+    EXPECT_FALSE(bytes_of_hex(text, bytes)) << text;
+  }
+}
+
 TEST(Sha256, AsText) {
   const Sha256 digest = sha256(bytes_of("abc"));
   EXPECT_EQ(sha256_of_hex(hex(digest)), digest);

@@ -4,6 +4,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "base/check.h"
@@ -38,6 +39,19 @@ void add_output(Actions& actions, int number, const ProcessPlan::Output& output)
                                      output.mode);
 }
 
+// Of ours it gets none but those: who waits for the end of a pipe, or for a lock, must not wait for
+// a process that goes on in the background.
+void close_others(Actions& actions, const std::vector<std::pair<int, int>>& named) {
+  int end = STDERR_FILENO + 1;
+  for (const auto& [ours, theirs] : named) end = std::max(end, theirs + 1);
+  for (int number = STDERR_FILENO + 1; number < end; ++number) {
+    const bool wanted = std::any_of(named.begin(), named.end(),
+                                    [&](const auto& pair) { return pair.second == number; });
+    if (!wanted) ::posix_spawn_file_actions_addclose(&actions.files, number);
+  }
+  ::posix_spawn_file_actions_addclosefrom_np(&actions.files, end);
+}
+
 }  // namespace
 
 Result<pid_t> start_process(const ProcessPlan& plan) {
@@ -49,6 +63,7 @@ Result<pid_t> start_process(const ProcessPlan& plan) {
   for (const auto& [ours, theirs] : plan.descriptors) {
     ::posix_spawn_file_actions_adddup2(&actions.files, ours, theirs);
   }
+  close_others(actions, plan.descriptors);
   sigset_t none, all;
   sigemptyset(&none);
   sigfillset(&all);

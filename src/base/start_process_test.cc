@@ -53,6 +53,26 @@ TEST(StartProcess, OnlyNamedDescriptorsAreHanded) {
   EXPECT_EQ(text_of(dir.path() + "/named"), "here\n");
 }
 
+// Python's are closed on exec by themselves; a shell's, of flock(1) or a pipe, are not.
+TEST(StartProcess, WhatWeInheritedItDoesNot) {
+  const UniqueFd low(::open("/dev/null", O_RDONLY));
+  const UniqueFd named(::fcntl(low.get(), F_DUPFD_CLOEXEC, 40));
+  const UniqueFd between(::fcntl(low.get(), F_DUPFD, 21)), high(::fcntl(low.get(), F_DUPFD, 60));
+  ASSERT_TRUE(between.valid() && high.valid());
+  ProcessPlan plan{.argv = {"/bin/sh", "-c",
+                            "[ -e /proc/$$/fd/" + std::to_string(25) + " ] && ! ls /proc/$$/fd/" +
+                                std::to_string(low.get()) + " /proc/$$/fd/" +
+                                std::to_string(between.get()) + " /proc/$$/fd/" +
+                                std::to_string(high.get())}};
+  plan.descriptors = {{named.get(), 25}};
+  const TempDir dir;
+  plan.output = {dir.path() + "/out"};
+  auto pid = start_process(plan);
+  ASSERT_TRUE(pid.ok());
+  EXPECT_EQ(end_of(*pid), 0);
+  EXPECT_EQ(text_of(dir.path() + "/out"), "") << "ls found one of them";
+}
+
 TEST(StartProcess, SignalsAreAsIfNobodyHadTouchedThem) {
   sigset_t blocked, before;
   sigemptyset(&blocked);

@@ -63,8 +63,8 @@ constexpr Row kRows[] = {
      "Start-up that no stage explains. Put hw.phase(\"NAME\") around its parts; the name then "
      "shows up in this report."},
     {Bucket::compile_cold,
-     "Keep the compile cache between runs: TORCHINDUCTOR_CACHE_DIR on a disk that survives the "
-     "job, or torch.compiler.save_cache_artifacts() and load_cache_artifacts()."},
+     "Share what was compiled with the next start, on any machine: `headway run --cache auto`, or "
+     "--cache DIR or s3://BUCKET for a fleet. With --cache this was the first of its kind."},
     {Bucket::compile_warm,
      "The caches answered and it still takes this long: compile the repeated block instead of the "
      "whole model, and remove graph breaks (TORCH_LOGS=graph_breaks)."},

@@ -66,7 +66,9 @@ TEST(SaveInterval, IsToldAsItWasWorkedOut) {
   r.saves = 24;
   r.save_interval_s = 3'600;
   EXPECT_TRUE(wants_save_advice(r));
-  SaveAdvice saves{.cost_s = 15, .persist_s = 929.5, .stage_s = 929.5};
+  SaveAdvice saves;
+  saves.cost_s = 15;
+  saves.persist_s = saves.stage_s = 929.5;
   EXPECT_THAT(advice_for(Bucket::wasted_replay, r, saves, kStyle),
               HasSubstr("Saves came every 1h 00m, 15.00 s each; by what this job shows one every "
                         "15m 30s costs least."));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/job_path.h"
 #include "checkpoint/anchor.h"
 #include "checkpoint/verify.h"
 #include "cli/human.h"
@@ -39,6 +40,13 @@ Status check_deep(const std::string& path) {
   const std::size_t more = report->damages.size() - 1 + report->more_damages;
   return Status::corrupt(report->damages.front().text +
                          (more > 0 ? fmt::format(" (and {} more)", more) : ""));
+}
+
+std::string attempt_text(std::uint64_t attempt, bool one_run) {
+  constexpr std::uint64_t kRunsMax = 10'000;  // beyond, it is no count but a time
+  const std::uint64_t run = attempt / base::kLaunchesPerAllocation;
+  if (one_run || run >= kRunsMax) return fmt::to_string(attempt);
+  return fmt::format("{}.{}", run + 1, attempt % base::kLaunchesPerAllocation);
 }
 
 std::string_view state_word(const Look& look) {
@@ -86,10 +94,10 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
 
-void add_ckpt(CLI::App& app, int& exit_code) {
-  CLI::App* ckpt = app.add_subcommand(
+void add_ckpt(Verb& app, int& exit_code) {
+  Verb* ckpt = app.add_verb(
       "ckpt", "Look at checkpoints: list, verify, compare, thin out, copy, take apart");
-  ckpt->require_subcommand(1);
+  ckpt->require_verb();
   for (const auto add :
        {add_ckpt_ls, add_ckpt_show, add_ckpt_verify, add_ckpt_diff, add_ckpt_anchor, add_ckpt_prune,
         add_ckpt_copy, add_ckpt_restore, add_ckpt_hold}) {

@@ -48,9 +48,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_anchor(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_anchor(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand("anchor", "Keep a checkpoint forever: prune leaves it");
+  Verb* verb = ckpt.add_verb("anchor", "Keep a checkpoint forever: prune leaves it");
   verb->add_option("path", options->path, "Checkpoint, or folder of them: then the newest")
       ->required()
       ->type_name("PATH");

@@ -6,6 +6,7 @@
 #include "checkpoint/anchor.h"
 #include "checkpoint/copy.h"
 #include "checkpoint/lock.h"
+#include "checkpoint/writable.h"
 #include "cli/ckpt.h"
 #include "cli/ckpt_remote.h"
 #include "cli/ckpt_search.h"
@@ -44,7 +45,9 @@ Result<RemoteCopy> copy_local(const std::string& from, const std::string& folder
 Result<RemoteCopy> copy_into_folder(const Options& options, const std::string& from,
                                     const std::string& folder) {
   base::FileSystem& files = base::real_file_system();
-  if (Status status = base::make_dirs(folder); !status.ok()) return status;
+  if (Status status = base::make_dirs(folder); !status.ok()) {
+    return checkpoint::with_unwritable_advice(status, folder);
+  }
   if (checkpoint::is_checkpoint(files, folder)) {
     return Status::invalid(folder + ": a checkpoint itself; name the folder to copy into");
   }
@@ -108,9 +111,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_copy(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_copy(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand(
+  Verb* verb = ckpt.add_verb(
       "copy", "Copy a checkpoint to another folder or an object store, verified on the way");
   verb->add_option("source", options->from,
                    "Checkpoint, or folder of them (or s3://bucket/prefix): then the newest")
@@ -124,7 +127,7 @@ void add_ckpt_copy(CLI::App& ckpt, int& exit_code) {
   verb->add_flag("--newest", options->newest,
                  "Also if it is there already: as the newest, which a job goes on from");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
-  verb->add_flag("--for-trainer", options->for_trainer)->group("");
+  verb->add_flag("--for-trainer", options->for_trainer)->hidden();
   verb->footer(
       "It is there whole or not at all; a second copy of the same one writes nothing.\n"
       "Example:\n"

@@ -2,9 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string_view>
 
+#include "base/job_path.h"
 #include "checkpoint/diff.h"
+#include "checkpoint/document.h"
 #include "checkpoint/restore.h"
 #include "cli/ckpt.h"
 #include "cli/ckpt_search.h"
@@ -21,6 +25,9 @@ using checkpoint::ValueDifference;
 
 constexpr std::size_t rows_shown_max = 40;  // of each kind of difference
 constexpr std::size_t document_value_max = 60;
+constexpr std::size_t encoded_shown_max = 24;  // of bytes in base64: nobody reads more
+constexpr std::size_t parts_named_max = 12;
+constexpr std::string_view random_part = "random numbers";
 
 struct Options {
   std::string a, b;
@@ -28,9 +35,85 @@ struct Options {
   bool json = false;
 };
 
-std::string fact_text(const std::string& name, const std::string& value, const Style& style) {
-  if (name != "time_ns") return clean(value, style);
+std::string fact_text(const checkpoint::FactDifference& fact, const std::string& value,
+                      const Style& style) {
+  if (fact.name == "attempt") {
+    const bool one_run =
+        std::max(std::stoull(fact.a), std::stoull(fact.b)) < base::kLaunchesPerAllocation;
+    return attempt_text(std::stoull(value), one_run);
+  }
+  if (fact.name != "time_ns") return clean(value, style);
   return human_instant(std::stoll(value), style);  // our own digits, of an int64
+}
+
+// "model" of "model.embed.weight". What ranks have of their own, and where a loader's random
+// numbers stood, goes by what it is.
+std::string part_of(std::string_view name) {
+  constexpr std::string_view own = "rank-";
+  const std::size_t dot = name.find('.');
+  if (name.starts_with(own) && dot != std::string_view::npos) name.remove_prefix(dot + 1);
+  const std::string part(name.substr(0, name.find('.')));
+  const auto holds = [&](std::string_view piece) {
+    return name.find(piece) != std::string_view::npos;
+  };
+  const bool of_loader = part == "loader" && (holds(".process.") || holds(".generators."));
+  return part == "rng" || of_loader ? std::string(random_part) : part;
+}
+
+struct PartDifference {
+  std::size_t tensors = 0;
+  std::set<std::string> values;  // that are no tensors
+};
+struct Parts {
+  std::map<std::string, PartDifference> differ;
+  std::set<std::string> equal;
+  [[nodiscard]] bool only_random() const {
+    return differ.size() == 1 && differ.begin()->first == random_part;
+  }
+};
+
+Parts parts_of(const CheckpointDiff& diff, const CheckpointReader& a, const std::string& only) {
+  Parts out;
+  for (const auto& name : diff.only_a) ++out.differ[part_of(name)].tensors;
+  for (const auto& name : diff.only_b) ++out.differ[part_of(name)].tensors;
+  for (const auto& kind : diff.kinds) ++out.differ[part_of(kind.name)].tensors;
+  for (const auto& value : diff.values) ++out.differ[part_of(value.name)].tensors;
+  for (const auto& [tensor, each] : diff.documents) {
+    out.differ[part_of(each.name)].values.insert(tensor + each.name);
+  }
+  const auto add_equal = [&](const std::string& name) {
+    const std::string part = part_of(name);
+    if (!out.differ.contains(part)) out.equal.insert(part);
+  };
+  for (const auto& info : a.tensors()) {
+    if (info.name.starts_with(only) && !checkpoint::is_document(info.name)) add_equal(info.name);
+  }
+  for (const std::string& part : diff.document_parts) add_equal(part);
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min(names.size(), parts_named_max);
+  std::string out = fmt::format("{}", fmt::join(names.begin(), names.begin() + shown, ", "));
+  if (shown < names.size()) out += fmt::format(" and {} more", human_count(names.size() - shown));
+  return out;
+}
+
+void add_parts(Page& page, const Parts& parts) {
+  const auto row = [&](std::string_view label, const std::vector<std::string>& names, Ink ink) {
+    if (names.empty()) return;
+    page.add_broken(Line().add("  ").add(label, Ink::dim).to(15).add(joined(names), ink), 15);
+  };
+  std::vector<std::string> differ, equal;
+  for (const auto& [part, found] : parts.differ) {
+    std::vector<std::string> what;
+    if (found.tensors > 0) what.push_back(plural(found.tensors, "tensor"));
+    if (!found.values.empty()) what.push_back(plural(found.values.size(), "value"));
+    differ.push_back(fmt::format("{} ({})", clean(part, page.style()), fmt::join(what, ", ")));
+  }
+  for (const std::string& part : parts.equal) equal.push_back(clean(part, page.style()));
+  row("differ", differ, Ink::down);
+  row("equal", equal, Ink::effective);
 }
 
 // Some of `rows`, and how many are not shown.
@@ -91,12 +174,20 @@ void add_values(Page& page, const CheckpointDiff& diff) {
   add_rest(page, order);
 }
 
+// Of a text in base64, with its quotes.
+std::string bytes_text(const std::string& json) {
+  const std::size_t digits = json.size() - 2;
+  const std::size_t padding = json.ends_with("==\"") ? 2 : json.ends_with("=\"") ? 1 : 0;
+  return plural(digits / 4 * 3 - padding, "byte");
+}
+
 // What is no tensor: learning rates, counters, places in the data.
 void add_documents(Page& page, const CheckpointDiff& diff) {
   if (diff.documents.empty()) return;
   const Style& style = page.style();
-  const auto shorten = [&](const std::string& json) {
+  const auto shorten = [&](const std::string& json, bool encoded) {
     if (json.empty()) return std::string(style.unicode ? "–" : "-");
+    if (encoded && json.size() > encoded_shown_max) return bytes_text(json);
     const std::string text = clean(json, style);
     return text.size() <= document_value_max ? text : text.substr(0, document_value_max) + "...";
   };
@@ -105,19 +196,19 @@ void add_documents(Page& page, const CheckpointDiff& diff) {
     const auto& [name, each] = diff.documents[i];
     if (name != of) page.add("  other values in " + clean(name, style), Ink::dim);
     of = name;
-    page.add_whole(Line()
-                       .add("    ")
-                       .add(clean(each.name, style))
-                       .add("  ")
-                       .add(shorten(each.a))
-                       .add(fmt::format(" {} ", page.arrow()), Ink::dim)
-                       .add(shorten(each.b), Ink::strong));
+    const bool encoded = each.name.ends_with(".$bytes") || each.name.ends_with(".$bytearray");
+    const std::string a = shorten(each.a, encoded), b = shorten(each.b, encoded);
+    Line line;
+    line.add("    ").add(
+        clean(each.name.substr(0, encoded ? each.name.rfind('.') : each.name.npos), style));
+    line.add("  ").add(a).add(fmt::format(" {} ", page.arrow()), Ink::dim);
+    page.add_whole(line.add(encoded && a == b ? "as many others" : b, Ink::strong));
   }
   add_rest(page, diff.documents);
 }
 
 std::string to_text(const CheckpointDiff& diff, const CheckpointReader& a,
-                    const CheckpointReader& b) {
+                    const CheckpointReader& b, const Parts& parts) {
   const Style style = out_style();
   Page page(style);
   page.add_whole(Line().add("a  ", Ink::dim).add(clean(a.path(), style), Ink::strong));
@@ -127,10 +218,11 @@ std::string to_text(const CheckpointDiff& diff, const CheckpointReader& a,
                        .add("  ")
                        .add(fact.name == "time_ns" ? "saved" : fact.name, Ink::dim)
                        .to(15)
-                       .add(fact_text(fact.name, fact.a, style))
+                       .add(fact_text(fact, fact.a, style))
                        .add(fmt::format(" {} ", page.arrow()), Ink::dim)
-                       .add(fact_text(fact.name, fact.b, style)));
+                       .add(fact_text(fact, fact.b, style)));
   }
+  add_parts(page, parts);
   add_only(page, "a", diff.only_a);
   add_only(page, "b", diff.only_b);
   if (!diff.kinds.empty()) page.add("  other type or shape", Ink::dim);
@@ -158,14 +250,24 @@ std::string to_text(const CheckpointDiff& diff, const CheckpointReader& a,
     sum.add(fmt::format(", {} only in one", human_count(diff.only_a.size() + diff.only_b.size())));
   }
   page.add(sum);
+  if (parts.only_random()) {
+    page.add_broken(
+        Line()
+            .add("  Only random numbers differ: they were not seeded alike. ")
+            .add(parts.equal.contains("model") ? "--only model. compares the weights." : ""),
+        2);
+  }
   return page.text();
 }
 
-Json to_json(const CheckpointDiff& diff, const CheckpointReader& a, const CheckpointReader& b) {
+Json to_json(const CheckpointDiff& diff, const CheckpointReader& a, const CheckpointReader& b,
+             const Parts& parts) {
   Json json = {
       {"a", a.path()},         {"b", b.path()},           {"same_tensors", diff.same_tensors()},
       {"same", diff.same},     {"facts", Json::object()}, {"only_a", diff.only_a},
       {"only_b", diff.only_b}, {"kinds", Json::array()},  {"values", Json::array()}};
+  json["parts"] = {{"differ", Json::array()}, {"equal", parts.equal}};
+  for (const auto& [part, found] : parts.differ) json["parts"]["differ"].push_back(part);
   for (const auto& fact : diff.facts) json["facts"][fact.name] = {{"a", fact.a}, {"b", fact.b}};
   for (const auto& kind : diff.kinds) {
     json["kinds"].push_back({{"name", kind.name}, {"a", kind.a}, {"b", kind.b}});
@@ -205,8 +307,9 @@ int execute(const Options& options) {
     if (diff.ok()) {
       search_a.tell();
       search_b.tell();
-      const int code = options.json ? print_json(to_json(diff.value(), **a, **b))
-                                    : print_out(to_text(diff.value(), **a, **b));
+      const Parts parts = parts_of(diff.value(), **a, options.only);
+      const int code = options.json ? print_json(to_json(diff.value(), **a, **b, parts))
+                                    : print_out(to_text(diff.value(), **a, **b, parts));
       if (code != kExitOk) return code;
       return diff.value().same_tensors() ? kExitOk : kExitCheckFailed;
     }
@@ -222,9 +325,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_diff(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_diff(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand("diff", "Compare two checkpoints, tensor by tensor");
+  Verb* verb = ckpt.add_verb("diff", "Compare two checkpoints, tensor by tensor");
   verb->add_option("a", options->a, "One")->required()->type_name("A");
   verb->add_option("b", options->b, "The other")->required()->type_name("B");
   verb->add_option("--only", options->only, "Only tensors whose name begins so")

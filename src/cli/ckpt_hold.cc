@@ -79,8 +79,8 @@ Status hold(const HoldOptions& given, bool& uploaded) {
 
 }  // namespace
 
-void add_ckpt_hold(CLI::App& ckpt, int& exit_code) {
-  auto* verb = ckpt.add_subcommand(
+void add_ckpt_hold(Verb& ckpt, int& exit_code) {
+  auto* verb = ckpt.add_verb(
       "hold", "Keep the replicas of this machine's trainers, where `headway run` does not");
   auto given = std::make_shared<HoldOptions>();
   verb->add_option("FOLDER", given->folder, "Where they lie: a folder in shared memory")
@@ -89,8 +89,8 @@ void add_ckpt_hold(CLI::App& ckpt, int& exit_code) {
                    "With no trainer for so long, the newest step is written to disk (10s)");
   verb->add_option("--linger", given->linger,
                    "With no trainer for so long, the memory is given back (10m)");
-  verb->add_option("--listener-fd", given->listener_fd)->group("");
-  verb->add_option("--until-fd", given->until_fd)->group("");
+  verb->add_option("--listener-fd", given->listener_fd)->hidden();
+  verb->add_option("--until-fd", given->until_fd)->hidden();
   verb->footer(
       "hw.checkpointer() starts it by itself; there is rarely a reason to.\n"
       "\n"

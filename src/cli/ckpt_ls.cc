@@ -152,14 +152,14 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_ls(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_ls(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand("ls", "List the checkpoints of a folder, newest first");
+  Verb* verb = ckpt.add_verb("ls", "List the checkpoints of a folder, newest first");
   verb->add_option("folder", options->folder,
                    "Folder of checkpoints (default: this one), or s3://bucket/prefix")
       ->type_name("FOLDER");
   verb->add_option("--last", options->last, "So many of the newest good ones, and what is newer")
-      ->check(CLI::PositiveNumber)
+      ->positive()
       ->type_name("N");
   verb->add_flag("--deep", options->deep, "Read every byte, not only manifests and sizes");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");

@@ -42,6 +42,7 @@ Result<RetentionPolicy> policy_of(const Options& options) {
   RetentionPolicy policy;
   policy.last = options.last.value_or(1);
   policy.drop_damaged = options.damaged;
+  policy.drop_lost = true;
   if (!options.every.empty()) {
     auto every =
         base::parse_time_option("--every", options.every, kEveryMinSeconds, kEveryMaxSeconds);
@@ -55,7 +56,9 @@ Result<RetentionPolicy> policy_of(const Options& options) {
 std::string why_left(const Look& look, const Options& options) {
   if (look.is_link) return "a link";
   const std::string state(state_word(look));
-  if (state == "unfinished") return state + "; nothing good is left";
+  if (state == "unfinished") {
+    return state + (look.anchor ? ", and an anchor" : "; nothing good is left");
+  }
   if (state != "damaged") return state;
   if (look.anchor) return "damaged, and an anchor";
   return options.damaged ? "damaged; nothing good is left" : "damaged; --damaged removes it";
@@ -149,6 +152,14 @@ int execute(const Options& options) {
     return fail_cleanly(
         Status::invalid(folder + ": one checkpoint; prune wants the folder that it is in"));
   }
+  // Before it gets a lock: what somebody named by mistake stays as it is.
+  auto names = checkpoint::CheckpointFolder(files, folder).list();
+  if (!names.ok()) return fail_cleanly(names.status());
+  if (names->empty()) {
+    const bool there = files.list(folder).ok();
+    return fail_cleanly(Status::invalid(
+        folder + (there ? ": no checkpoint is in it" : ": there is no such folder")));
+  }
   std::optional<FolderLock> lock;
   if (!options.dry_run) {
     auto taken = FolderLock::take(folder, "headway ckpt prune");
@@ -168,14 +179,14 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_prune(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_prune(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand("prune", "Remove checkpoints that are no longer wanted");
+  Verb* verb = ckpt.add_verb("prune", "Remove checkpoints that are no longer wanted");
   verb->add_option("folder", options->folder, "Folder of checkpoints")
       ->required()
       ->type_name("FOLDER");
   verb->add_option("--last", options->last, "Keep the N newest good ones")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+      ->range(1, 1'000'000)
       ->type_name("N");
   verb->add_option("--every", options->every,
                    "Keep the first good one of every such time too: 6h, 1d, 30m")

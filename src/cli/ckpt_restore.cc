@@ -90,9 +90,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_restore(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_restore(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand(
+  Verb* verb = ckpt.add_verb(
       "restore-to", "Write whole tensors as safetensors files, or a checkpoint for other ranks");
   verb->add_option("path", options->path, "Checkpoint, or folder of them: then the newest")
       ->required()
@@ -102,12 +102,12 @@ void add_ckpt_restore(CLI::App& ckpt, int& exit_code) {
       ->required()
       ->type_name("OUT");
   verb->add_option("--ranks", options->ranks, "A checkpoint of M ranks, each with its rows")
-      ->check(CLI::Range(std::uint32_t{1}, checkpoint::ranks_max))
+      ->range(1, checkpoint::ranks_max)
       ->type_name("M");
   verb->add_option("--only", options->only, "Only tensors whose name begins so")
       ->type_name("PREFIX");
   verb->add_option("--max-shard", options->shard_bytes, "Data in one file (default: 5GB)")
-      ->transform(CLI::AsSizeValue(true))
+      ->as_bytes()
       ->type_name("SIZE");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/clock.h"
+#include "base/job_path.h"
 #include "checkpoint/anchor.h"
 #include "checkpoint/diff.h"
 #include "checkpoint/document.h"
@@ -109,7 +110,9 @@ void add_facts(Page& page, const CheckpointReader& reader) {
   const std::string age = age_text(manifest.time_ns, base::real_ns(), style);
   row("saved", human_instant(manifest.time_ns, style) + (age == "-" ? "" : ", " + age + " ago"));
   if (!manifest.job.empty()) {
-    row("job", fmt::format("{}, attempt {}", clean(manifest.job, style), manifest.attempt));
+    row("job", fmt::format("{}, attempt {}", clean(manifest.job, style),
+                           attempt_text(manifest.attempt,
+                                        manifest.attempt < base::kLaunchesPerAllocation)));
   }
   row("data", human_count(manifest.data));
   if (checkpoint::is_anchor(base::real_file_system(), reader.path())) {
@@ -240,9 +243,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_show(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_show(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand("show", "Say what is in a checkpoint, or in one tensor");
+  Verb* verb = ckpt.add_verb("show", "Say what is in a checkpoint, or in one tensor");
   verb->add_option("path", options->path, "Checkpoint, or folder of them")
       ->required()
       ->type_name("PATH");

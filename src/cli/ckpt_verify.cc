@@ -184,9 +184,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_ckpt_verify(CLI::App& ckpt, int& exit_code) {
+void add_ckpt_verify(Verb& ckpt, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = ckpt.add_subcommand("verify", "Read every byte and compare with the checksums");
+  Verb* verb = ckpt.add_verb("verify", "Read every byte and compare with the checksums");
   verb->add_option("path", options->path,
                    "Checkpoint, or folder of them (or s3://bucket/prefix): then all")
       ->required()

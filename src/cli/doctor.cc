@@ -44,8 +44,8 @@ void print_table(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, int& exit_code) {
-  CLI::App* verb = app.add_subcommand("doctor", "Say what on this machine limits Headway");
+void add_doctor(Verb& app, int& exit_code) {
+  Verb* verb = app.add_verb("doctor", "Say what on this machine limits Headway");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "Print a JSON object for programs");
   auto dir = std::make_shared<std::string>();

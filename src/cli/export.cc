@@ -85,17 +85,17 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_export(CLI::App& app, int& exit_code) {
+void add_export(Verb& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
-      "export", "Write a job for other tools: Perfetto, CSV, JSON lines, OpenMetrics");
+  Verb* verb =
+      app.add_verb("export", "Write a job for other tools: Perfetto, CSV, JSON lines, OpenMetrics");
   verb->add_option("input", options->input,
                    "Name of a job, folder of journals, journal, file of JSON lines, or -")
       ->required()
       ->type_name("JOB|PATH");
   verb->add_option("--format", options->format, "perfetto, csv, jsonl or openmetrics")
       ->required()
-      ->check(CLI::IsMember({"perfetto", "csv", "jsonl", "openmetrics"}));
+      ->one_of({"perfetto", "csv", "jsonl", "openmetrics"});
   verb->add_option("-o,--output", options->output, "File to write (default: standard output)")
       ->type_name("FILE");
   add_load_options(*verb, options->load);

@@ -106,6 +106,12 @@ std::string human_count(std::uint64_t count) {
   return text;
 }
 
+std::string plural(std::uint64_t n, std::string_view one, std::string_view many) {
+  if (n == 1) return fmt::format("1 {}", one);
+  return many.empty() ? fmt::format("{} {}s", human_count(n), one)
+                      : fmt::format("{} {}", human_count(n), many);
+}
+
 std::vector<std::int64_t> share_out(const std::vector<std::int64_t>& parts, std::int64_t total) {
   std::vector<std::int64_t> out(parts.size(), 0);
   base::Int128 sum = 0;

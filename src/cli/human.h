@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/style.h"
@@ -25,6 +26,9 @@ namespace headway::cli {
 
 // "12 345": digits in groups of three.
 [[nodiscard]] std::string human_count(std::uint64_t count);
+// "1 file", "12 345 files". `many`: where it is not `one` with an s ("1 entry is", "2 entries
+// are").
+[[nodiscard]] std::string plural(std::uint64_t n, std::string_view one, std::string_view many = {});
 
 // `total` units shared out among the parts so that they add up to the total exactly (largest
 // remainder). All zero when the parts are.

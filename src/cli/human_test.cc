@@ -104,5 +104,11 @@ TEST(Signal, HasAName) {
   EXPECT_EQ(signal_name(250), "signal 250");
 }
 
+TEST(Human, OneIsNoPlural) {
+  EXPECT_EQ(plural(1, "file"), "1 file");
+  EXPECT_EQ(plural(0, "file"), "0 files");
+  EXPECT_EQ(plural(12'345, "entry is", "entries are"), "12 345 entries are");
+}
+
 }  // namespace
 }  // namespace headway::cli

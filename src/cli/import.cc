@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/human.h"
 #include "cli/verb.h"
+#include "compile/import_trace.h"
 
 namespace headway::cli {
 namespace {
@@ -59,11 +61,11 @@ void print_text(const ImportSummary& summary, const std::string& dir) {
                job.already_there ? ", which were there already" : "");
     fmt::print("         {}\n", job.path);
     if (job.duplicates_dropped > 0) {
-      fmt::print("         {} identical lines dropped\n", job.duplicates_dropped);
+      fmt::print("         {} dropped\n", plural(job.duplicates_dropped, "identical line"));
     }
   }
   if (summary.ignored > 0) fmt::print("passed   {} rows that carry no event\n", summary.ignored);
-  if (summary.bad_lines > 0) fmt::print("skipped  {} bad lines\n", summary.bad_lines);
+  if (summary.bad_lines > 0) fmt::print("skipped  {}\n", plural(summary.bad_lines, "bad line"));
   for (const std::string& note : summary.notes) fmt::print("note     {}\n", note);
   if (summary.jobs.size() == 1) {
     // A line to paste: the folder is named if it was named to us.
@@ -72,11 +74,39 @@ void print_text(const ImportSummary& summary, const std::string& dir) {
   }
 }
 
+// Whatever else comes first: a trace is laid into what the job has then.
+base::Result<ImportSummary> import_all(const Options& options) {
+  std::vector<std::string> traces, others;
+  for (const std::string& file : options.files) {
+    auto format = interchange::format_of(file, options.import.format);
+    if (!format.ok()) return format.status();
+    (*format == interchange::Format::torch_trace ? traces : others).push_back(file);
+  }
+  ImportSummary out;
+  for (const bool trace : {false, true}) {
+    const std::vector<std::string>& files = trace ? traces : others;
+    if (files.empty()) continue;
+    auto one = trace ? compile::import_trace(files, options.import)
+                     : interchange::import_files(files, options.import);
+    if (!one.ok()) return one.status();
+    const auto append = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    append(out.files, one->files);
+    append(out.jobs, one->jobs);
+    append(out.notes, one->notes);
+    out.bad_lines += one->bad_lines;
+    out.ignored += one->ignored;
+  }
+  return out;
+}
+
 int execute(Options& options) {
   const auto format = interchange::format_from_name(options.format);
   if (!format) {
     return fail(base::Status::invalid(fmt::format(
-        "--format {}: use auto, jsonl, ml-goodput, sacct or torchrun-error", options.format)));
+        "--format {}: use auto, jsonl, ml-goodput, sacct, torchrun-error or torch-trace",
+        options.format)));
   }
   options.import.format = *format;
   if (!options.sacct_files.empty()) {
@@ -92,7 +122,7 @@ int execute(Options& options) {
   if (options.attempt >= 0) options.import.attempt = options.attempt;
   if (options.rank >= 0) options.import.rank = static_cast<std::uint32_t>(options.rank);
   if (options.utc) options.import.zone = interchange::Zone::utc;
-  auto summary = interchange::import_files(options.files, options.import);
+  auto summary = import_all(options);
   if (!summary.ok()) return fail(summary.status());
   options.json ? print_json(*summary) : print_text(*summary, options.import.root);
   return kExitOk;
@@ -100,30 +130,35 @@ int execute(Options& options) {
 
 }  // namespace
 
-void add_import(CLI::App& app, int& exit_code) {
+void add_import(Verb& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
+  Verb* verb = app.add_verb(
       "import",
-      "Take over files of other tools: JSON lines, ml-goodput logs, sacct, torchrun errors");
-  verb->add_option("file", options->files, "Files to read; - is standard input")->type_name("FILE");
+      "Take over files of other tools: JSON lines, ml-goodput logs, sacct, torchrun errors, "
+      "torch.compile traces");
+  verb->add_option("file", options->files,
+                   "Files to read; - is standard input; also folders of TORCH_TRACE logs")
+      ->type_name("FILE");
   verb->add_option("--format", options->format,
-                   "auto, jsonl, ml-goodput, sacct or torchrun-error (default: auto)");
+                   "auto, jsonl, ml-goodput, sacct, torchrun-error or torch-trace (default: auto)");
   verb->add_option("--sacct", options->sacct_files, "The same as --format sacct FILE")
       ->type_name("FILE")
-      ->take_last();
+      ->last_counts();
   verb->add_option("--job", options->import.job,
                    "The job it belongs to; of JSON lines that name jobs, the one to take")
       ->type_name("J");
   verb->add_option("--slurm-job-id", options->import.slurm_job_ids,
                    "Only these jobs of sacct's (repeat it, or separate them by commas)")
       ->type_name("ID")
-      ->delimiter(',');
-  verb->add_option("--attempt", options->attempt,
-                   "Attempt of a torchrun error (default: from its path, else 1)")
-      ->check(CLI::Range(std::int64_t{0}, interchange::kAttemptMax));
+      ->separated_by_commas();
+  verb->add_option(
+          "--attempt", options->attempt,
+          "Attempt of a torchrun error (default: from its path, else 1) or of a trace (default: "
+          "by its time)")
+      ->range(0, interchange::kAttemptMax);
   verb->add_option("--rank", options->rank,
-                   "Rank of a torchrun error (default: from its path, else 0)")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{interchange::kRankMax}));
+                   "Rank of a torchrun error (default: from its path, else 0) or of a trace")
+      ->range(0, interchange::kRankMax);
   verb->add_flag("--utc", options->utc, "sacct's times are UTC (default: local, by TZ)");
   verb->add_flag("--skip-bad", options->import.skip_bad,
                  "Count lines that cannot be read instead of stopping at the first");
@@ -135,6 +170,7 @@ void add_import(CLI::App& app, int& exit_code) {
       "  headway import events.jsonl\n"
       "  sacct -D -j 4242 --parsable2 -o JobID,JobName,State,Submit,Eligible,Start,End,ExitCode,"
       "NodeList,Reason > acct.txt\n"
+      "  headway import /tmp/trace --job dlrm    # what TORCH_TRACE=/tmp/trace torchrun … left\n"
       "  headway import --sacct acct.txt --job dlrm --slurm-job-id 4242");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "base/job_path.h"
 #include "cli/interval_question.h"
 #include "cli/interval_views.h"
+#include "cli/output.h"
 #include "cli/report_live.h"
 #include "cli/report_window.h"
 #include "cli/style.h"
@@ -219,19 +219,19 @@ int execute(const Options& options) {
     const Status written = base::write_file_atomic(options.plot, interval_svg(found));
     if (!written.ok()) return fail(written);
   }
+  if (!options.plot.empty() && !says) {
+    fmt::print(stderr, "headway: --plot {}: no picture was written: the record is too short\n",
+               options.plot);
+  }
   const Style style = choose_style(probe_output(STDOUT_FILENO),
                                    options.color == "always"  ? ColorWhen::always
                                    : options.color == "never" ? ColorWhen::never
                                                               : ColorWhen::automatic,
                                    options.width);
-  const std::string text = options.json ? interval_json(found) : interval_text(found, style);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
-    return kExitOk;
-  }
-  return fail(Status::io("interval: standard output cannot be written"));
+  return print_out(options.json ? interval_json(found) : interval_text(found, style));
 }
 
-void add_options(CLI::App& verb, Options& o) {
+void add_options(Verb& verb, Options& o) {
   verb.add_option("input", o.input,
                   "A job that was recorded: its name, folder, journal, file of JSON lines, or - "
                   "(default: the most recent job, unless costs are stated)")
@@ -250,7 +250,7 @@ void add_options(CLI::App& verb, Options& o) {
       ->type_name("TIME");
   verb.add_option("--saves-in-flight", o.saves_in_flight,
                   "Saves that may be on their way at once (default: 1)")
-      ->check(CLI::Range(1, kSavesInFlightMax))
+      ->range(1, kSavesInFlightMax)
       ->type_name("N");
   verb.add_option("--stage", o.stage,
                   "Cost of a save into memory that outlives the process: two intervals are found")
@@ -270,18 +270,18 @@ void add_options(CLI::App& verb, Options& o) {
   verb.add_flag("--json", o.json, "Print a JSON object for programs");
   verb.add_option("--plot", o.plot, "Write the curve as a picture (SVG)")->type_name("FILE");
   verb.add_option("--width", o.width, "Columns (default: the terminal's, else 100)")
-      ->check(CLI::Range(width_min, width_max))
+      ->range(width_min, width_max)
       ->type_name("N");
   verb.add_option("--color", o.color, "auto, always or never (default: auto)")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->one_of({"auto", "always", "never"})
       ->type_name("WHEN");
 }
 
 }  // namespace
 
-void add_interval(CLI::App& app, int& exit_code) {
+void add_interval(Verb& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("interval", "Say how often to save checkpoints");
+  Verb* verb = app.add_verb("interval", "Say how often to save checkpoints");
   add_options(*verb, *options);
   verb->footer(
       "Saving more often costs time, saving less often costs work when the job fails.\n"

@@ -8,37 +8,7 @@
 
 namespace headway::cli {
 
-int fail(const base::Status& status) {
-  std::fprintf(stderr, "headway: %s\n", status.message().c_str());
-  return kExitBadInput;
-}
-
-CLI::Option* add_dir_option(CLI::App& verb, std::string& dir, const std::string& name) {
-  return verb
-      .add_option(name, dir,
-                  "Folder of all jobs (default: $HEADWAY_DIR, else ~/.local/state/headway)")
-      ->type_name("DIR");
-}
-
-void add_load_options(CLI::App& verb, interchange::LoadOptions& load) {
-  verb.add_option("--job", load.job, "Which job, where the input holds several")->type_name("J");
-  add_dir_option(verb, load.root);
-  verb.add_flag("--skip-bad", load.skip_bad,
-                "Count lines that cannot be read instead of stopping at the first");
-}
-
 namespace {
-
-std::vector<const CLI::App*> verbs_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App*) { return true; });
-}
-
-const CLI::App* find_verb(const CLI::App& app, const std::string& word) {
-  for (const CLI::App* verb : verbs_of(app)) {
-    if (verb->get_name() == word) return verb;
-  }
-  return nullptr;
-}
 
 // The nearest of `known` in the words of a person, or "".
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
@@ -53,18 +23,15 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   return best != nullptr ? "did you mean `" + *best + "`? " : "";
 }
 
-std::string suggest_verb(const CLI::App& app, const std::string& word) {
+std::string suggest_verb(const Verb& verb, const std::string& word) {
   std::vector<std::string> names;
-  for (const CLI::App* verb : verbs_of(app)) names.push_back(verb->get_name());
+  for (const Verb* one : verb.verbs()) names.push_back(one->name());
   return did_you_mean(word, names);
 }
 
 // For the first argument that looks like an option of the verb and is none.
-std::string suggest_option(const CLI::App& verb, int begin, int argc, char** argv) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : verb.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
+std::string suggest_option(const Verb& verb, int begin, int argc, char** argv) {
+  const std::vector<std::string> names = verb.long_names();
   for (int i = begin; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (!word.starts_with("--") || word == "--") continue;
@@ -79,43 +46,41 @@ std::string suggest_option(const CLI::App& verb, int begin, int argc, char** arg
 
 int main(int argc, char** argv) {
   using namespace headway::cli;
-  CLI::App app{
-      "Headway measures where every nanosecond of a training job goes, so that the lost ones can "
-      "be taken back."};
-  app.name("headway");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("headway ") + HEADWAY_VERSION);
+  CommandLine line("headway",
+                   "Headway measures where every nanosecond of a training job goes, so that the "
+                   "lost ones can be taken back.",
+                   HEADWAY_VERSION);
+  Verb& app = line.root();
   app.footer(
       "Start here:\n"
       "  headway run train.py        run a script and measure it\n"
       "  headway report              what became of its time");
 
   int exit_code = kExitOk;
-  constexpr AddVerb kVerbs[] = {add_run,  add_report,   add_import, add_export, add_why,
-                                add_ckpt, add_interval, add_trace,  add_cache,  add_doctor};
+  constexpr AddVerb kVerbs[] = {add_run,      add_report, add_import,   add_export,
+                                add_why,      add_ckpt,   add_interval, add_trace,
+                                add_autotune, add_cache,  add_doctor};
   for (const AddVerb add : kVerbs) add(app, exit_code);
 
   // The words before the first option that are verbs, and verbs of a verb (`ckpt ls`).
-  const CLI::App* verb = &app;
+  const Verb* verb = &app;
   std::string words = "headway";
   int begin = 1;
-  for (; begin < argc && !verbs_of(*verb).empty() && argv[begin][0] != '-'; ++begin) {
-    const CLI::App* next = find_verb(*verb, argv[begin]);
+  for (; begin < argc && !verb->verbs().empty() && argv[begin][0] != '-'; ++begin) {
+    const Verb* next = verb->find_verb(argv[begin]);
     if (next == nullptr) {
       std::fprintf(stderr, "headway: unknown command '%s' (%stry `%s --help`)\n", argv[begin],
                    suggest_verb(*verb, argv[begin]).c_str(), words.c_str());
       return kExitBadInput;
     }
     verb = next;
-    words += " " + verb->get_name();
+    words += " " + verb->name();
   }
-  try {
-    app.parse(split_run_command(app, argc, argv), argv);
-  } catch (const CLI::Success& e) {
-    return app.exit(e);  // --help and --version
-  } catch (const CLI::ParseError& e) {
+  const CommandLine::Outcome outcome = line.parse(split_run_command(app, argc, argv), argv);
+  if (outcome.done) return kExitOk;
+  if (!outcome.error.empty()) {
     const std::string hint = verb != &app ? suggest_option(*verb, begin, argc, argv) : "";
-    std::fprintf(stderr, "headway: %s (%stry `%s --help`)\n", e.what(), hint.c_str(),
+    std::fprintf(stderr, "headway: %s (%stry `%s --help`)\n", outcome.error.c_str(), hint.c_str(),
                  words.c_str());
     return kExitBadInput;
   }

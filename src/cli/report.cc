@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/job_path.h"
+#include "cli/output.h"
 #include "cli/report_against.h"
 #include "cli/report_live.h"
 #include "cli/report_text.h"
@@ -75,12 +75,6 @@ void find_logs(const std::string& folder, metrics::Report& report) {
   }
 }
 
-// False when the text could not be written: a full disk must not look like a report.
-bool print(const std::string& text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
-}
-
 struct Seen {
   View view;
   TextOptions text;
@@ -135,34 +129,33 @@ Result<std::string> make_text(const Options& options) {
 int execute(const Options& options) {
   const Result<std::string> text = make_text(options);
   if (!text.ok()) return fail(text.status());
-  if (print(text.value())) return kExitOk;
-  return fail(Status::io("report: standard output cannot be written"));
+  return print_out(text.value());  // a full disk must not look like a report
 }
 
 }  // namespace
 
-void add_report(CLI::App& app, int& exit_code) {
+void add_report(Verb& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("report", "Say where the time of a job went");
+  Verb* verb = app.add_verb("report", "Say where the time of a job went");
   verb->add_option("input", options->input,
                    "Name of a job, folder of journals, journal, file of JSON lines, or - "
                    "(default: the most recent job)")
       ->type_name("JOB|PATH");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
-  CLI::Option* window = verb->add_option("--window", options->window,
-                                         "Only this part: 0..60, 10m..1h30m, -1h.., "
-                                         "2026-11-15T21:40:00Z..2026-11-15T22:00:00Z")
-                            ->type_name("A..B");
+  Option* window = verb->add_option("--window", options->window,
+                                    "Only this part: 0..60, 10m..1h30m, -1h.., "
+                                    "2026-11-15T21:40:00Z..2026-11-15T22:00:00Z")
+                       ->type_name("A..B");
   verb->add_option("--against", options->against,
                    "Another job, side by side with this one: what is better, how many times")
       ->type_name("JOB|PATH")
       ->excludes(window);
   add_load_options(*verb, options->load);
   verb->add_option("--width", options->width, "Columns (default: the terminal's, else 100)")
-      ->check(CLI::Range(width_min, width_max))
+      ->range(width_min, width_max)
       ->type_name("N");
   verb->add_option("--color", options->color, "auto, always or never (default: auto)")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->one_of({"auto", "always", "never"})
       ->type_name("WHEN");
   verb->footer(
       "Every nanosecond of the job's wall time is in exactly one line of the table.\n"

@@ -24,10 +24,6 @@ Line labelled(std::string_view label) {
   return line;
 }
 
-std::string plural(std::uint64_t n, std::string_view one) {
-  return fmt::format("{} {}{}", human_count(n), one, n == 1 ? "" : "s");
-}
-
 // "41.20 s, 55.00 s", or "median 41.20 s, worst 2m 03s" when there are many.
 std::string times_text(std::vector<std::int64_t> times, const Style& style) {
   std::string out;
@@ -47,6 +43,27 @@ bool ranks_reported(const Report& r) {
   return r.coverage.ranks_reporting > 0;
 }
 
+// Part of a first step may be trained before its last compilation, which ends the recovery: where
+// that step is new data, the first of it comes before the recovery is over, and no time is told.
+void add_new_data(Line& line, const Report& r, const Style& style) {
+  std::vector<std::int64_t> after_repetition;
+  std::size_t at_once = 0;
+  for (const metrics::FailureRow& row : r.failure_rows) {
+    if (!row.time_to_recover_ns || !row.time_to_new_data_ns) continue;
+    if (*row.time_to_new_data_ns <= *row.time_to_recover_ns) {
+      ++at_once;
+    } else {
+      after_repetition.push_back(*row.time_to_new_data_ns);
+    }
+  }
+  if (!after_repetition.empty()) {
+    line.add(fmt::format("; new data after {}{}", times_text(after_repetition, style),
+                         at_once > 0 ? " where steps were repeated" : ""));
+  } else if (at_once > 0) {
+    line.add("; new data from the first step on");
+  }
+}
+
 void add_recovery(Page& page, const Report& r, bool over) {
   if (r.failure_rows.empty() || !ranks_reported(r)) return;
   const Style& style = page.style();
@@ -57,9 +74,7 @@ void add_recovery(Page& page, const Report& r, bool over) {
     line.add(over ? "never trained again" : "has not trained again since", Ink::down);
   } else {
     line.add(times_text(r.time_to_recover_ns, style), Ink::strong);
-    if (!r.time_to_new_data_ns.empty()) {
-      line.add(fmt::format("; new data after {}", times_text(r.time_to_new_data_ns, style)));
-    }
+    add_new_data(line, r, style);
     if (open > 0) line.add(fmt::format("; {} not recovered", open), Ink::down);
     if (r.between_runs_ns >= between_runs_shown_min_ns) {
       line.add(fmt::format("; with {} between runs", human_duration(r.between_runs_ns, style)));
@@ -112,6 +127,40 @@ void add_steps(Page& page, const Report& r, const TextOptions& options) {
   }
   if (const auto ns = stalled_ns(r, options)) {
     line.add("; ").add(fmt::format("none for {}", human_duration(*ns, style)), Ink::down);
+  }
+  page.add_broken(line, kLabelColumns);
+}
+
+// What was not in a cache had to be compiled; what torch never keeps is told apart.
+void add_compile_cache(Page& page, const Report& r) {
+  if (!r.compile_cache) return;
+  const metrics::CompileCache& found = *r.compile_cache;
+  const Style& style = page.style();
+  const std::uint64_t looked_for = found.hits + found.misses;
+  Line line = labelled("Compile cache");
+  if (looked_for > 0) {
+    line.add(fmt::format("{} of {}", human_count(found.hits), plural(looked_for, "graph")),
+             Ink::strong);
+    line.add(found.ranks > 1 ? fmt::format(" found by {} ranks", human_count(found.ranks))
+                             : " found");
+    if (found.worst_rank) {
+      line.add(
+          fmt::format(" (rank {} missed {})", *found.worst_rank, human_count(found.worst_misses)),
+          Ink::down);
+    }
+  } else {
+    line.add("no graph was looked for");
+  }
+  if (found.bypasses > 0) line.add(fmt::format(", {} cannot be kept", human_count(found.bypasses)));
+  if (found.builds > 0) line.add(fmt::format(", g++ ran {} times", human_count(found.builds)));
+  if (found.saved_ns() > 0) {
+    line.add("; ").add(fmt::format("{} saved", human_duration(found.saved_ns(), style)),
+                       Ink::effective);
+    if (found.ranks > 1) line.add(" on the slowest rank");
+  }
+  if (found.pulled_files > 0) {
+    line.add(fmt::format("; {} unpacked in {}", plural(found.pulled_files, "file"),
+                         human_duration(found.pull_ns, style)));
   }
   page.add_broken(line, kLabelColumns);
 }
@@ -217,6 +266,7 @@ bool add_key_numbers(Page& page, const Report& r, const TextOptions& options) {
   add_recovery(page, r, over);
   add_counts(page, r);
   add_steps(page, r, options);
+  if (!options.windowed) add_compile_cache(page, r);
   add_checkpoints(page, r, options.windowed);
   if (!options.windowed) {
     add_restarts(page, r);

@@ -16,6 +16,7 @@ using metrics::Report;
 
 constexpr int kStackCellsMax = 96;
 constexpr std::size_t attrs_shown_max = 8;
+constexpr std::string_view kAutoDynamic = "auto_dynamic";  // what --auto-dynamic decided last
 
 struct Standing {
   std::string_view text;
@@ -45,13 +46,16 @@ Standing standing(JobState state) {
 std::vector<std::pair<std::string, std::string>> attrs_to_show(const Report& r) {
   static constexpr std::string_view kLast[] = {"slurm_job_id", "host", "argv"};
   static constexpr std::string_view kLeftOut[] = {"headway", "nproc", "script",
-                                                  "loaded_without_position"};
+                                                  "loaded_without_position", kAutoDynamic};
   const auto is_in = [](const auto& list, std::string_view key) {
     return std::find(std::begin(list), std::end(list), key) != std::end(list);
   };
   std::vector<std::pair<std::string, std::string>> out;
   for (const auto& [key, value] : r.attrs) {
-    if (is_in(kLast, key) || is_in(kLeftOut, key) || key.starts_with("import_")) continue;
+    if (is_in(kLast, key) || is_in(kLeftOut, key) || key.starts_with("import_") ||
+        key.starts_with("compile_cache")) {
+      continue;
+    }
     if (out.size() < attrs_shown_max) out.emplace_back(key, value);
   }
   for (const std::string_view key : kLast) {
@@ -78,6 +82,9 @@ void add_title(Page& page, const Report& r, const TextOptions& options) {
              Ink::dim);
   }
   if (when.columns() > 0) page.add(when);
+  if (const auto it = r.attrs.find(std::string(kAutoDynamic)); it != r.attrs.end()) {
+    page.add_broken(Line().add("--auto-dynamic: ").add(clean(it->second, style)), 2);
+  }
 }
 
 // The three numbers, and one bar that is divided as they are.

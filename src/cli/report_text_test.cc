@@ -80,6 +80,29 @@ TEST(ReportText, NoLineIsWiderThanAllowed) {
   }
 }
 
+TEST(ReportText, NewDataIsNeverToldToComeBeforeTheRecovery) {
+  metrics::Report r = big_report();
+  r.failure_rows.resize(2);
+  const auto recovery_with = [&](std::int64_t first_s, std::int64_t second_s) {
+    r.time_to_recover_ns.clear();
+    r.time_to_new_data_ns.clear();
+    for (const std::int64_t s : {first_s, second_s}) {
+      metrics::FailureRow& row = r.failure_rows[r.time_to_new_data_ns.size()];
+      r.time_to_recover_ns.push_back(*(row.time_to_recover_ns = 7 * kS));
+      r.time_to_new_data_ns.push_back(*(row.time_to_new_data_ns = s * kS));
+    }
+    TextOptions options;
+    options.style = {.color = false, .unicode = false, .width = 200};
+    for (const std::string& line : lines_of(to_text(r, options))) {
+      if (line.find("Time to recover") != std::string::npos) return line;
+    }
+    return std::string();
+  };
+  EXPECT_THAT(recovery_with(5, 7), HasSubstr("7.000 s, 7.000 s; new data from the first step on"));
+  EXPECT_THAT(recovery_with(5, 9), HasSubstr("; new data after 9.000 s where steps were repeated"));
+  EXPECT_THAT(recovery_with(8, 9), testing::EndsWith("; new data after 8.000 s, 9.000 s"));
+}
+
 TEST(ReportText, AsciiStyleHasOnlyAscii) {
   TextOptions options;
   options.style = {.color = false, .unicode = false, .width = 80};
@@ -108,6 +131,20 @@ TEST(ReportText, ManyRowsAreSummed) {
   EXPECT_THAT(text, HasSubstr("and 2497 more"));  // of 2500 stragglers
   EXPECT_THAT(text, HasSubstr("4 999 of 5 000 ranks left a record"));
   EXPECT_LT(lines_of(text).size(), 110u);
+}
+
+TEST(ReportText, WhatACacheSavedIsOfTheSlowestRank) {
+  metrics::Report r = big_report();
+  r.compile_cache.emplace();
+  r.compile_cache->hits = 4;
+  r.compile_cache->original_ns = 80 * kS;
+  r.compile_cache->spent_ns = 1 * kS;
+  TextOptions options;
+  options.style = {.color = false, .unicode = false, .width = 120};
+  r.compile_cache->ranks = 1;
+  EXPECT_THAT(to_text(r, options), Not(HasSubstr("slowest rank")));
+  r.compile_cache->ranks = 2;
+  EXPECT_THAT(to_text(r, options), HasSubstr("1m 19s saved on the slowest rank"));
 }
 
 TEST(ReportText, NothingToDivide) {

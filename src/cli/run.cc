@@ -23,8 +23,8 @@ constexpr const char* kFooter =
     "behind -- gets none of it, so that it may be a launcher itself.\n"
     "\n"
     "Exit code: 0, or the first failing rank's own (128 + signal); 2 bad usage; 125 a fault of\n"
-    "Headway's own; 126, 127 the command behind -- cannot be executed, was not found; 143 a\n"
-    "scheduler asked it to stop, and all ranks ended well.\n"
+    "Headway's own; 126, 127 the command behind -- cannot be executed, was not found; 143, 130\n"
+    "(128 + signal) it was asked to stop, and all ranks ended well: it is not done.\n"
     "\n"
     "Examples:\n"
     "  headway run train.py --lr 0.1\n"
@@ -57,14 +57,10 @@ Command& command() {
 }
 
 // The parser does not know of the command, so it cannot show it.
-class RunFormatter : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
-    return "Usage: headway run [OPTIONS] SCRIPT [ARGS...]\n"
-           "       headway run [OPTIONS] -m MODULE [ARGS...]\n"
-           "       headway run [OPTIONS] -- COMMAND [ARGS...]\n";
-  }
-};
+constexpr const char* kUsage =
+    "Usage: headway run [OPTIONS] SCRIPT [ARGS...]\n"
+    "       headway run [OPTIONS] -m MODULE [ARGS...]\n"
+    "       headway run [OPTIONS] -- COMMAND [ARGS...]\n";
 
 template <typename From, typename To>
 Status take(base::Result<From> from, To& to) {
@@ -93,17 +89,17 @@ Status read_values(const Parsed& parsed, agent::RunOptions& options) {
 }
 
 // A script's variable that is not set must not mean "as if nothing was said".
-Status refuse_empty(const CLI::App& run) {
-  for (const char* name : {"--job", "--nnodes", "--rdzv", "--node-rank", "--node-name"}) {
-    const CLI::Option* option = run.get_option(name);
-    if (option->count() > 0 && option->as<std::string>().empty()) {
+Status refuse_empty(const Verb& run) {
+  for (const char* name : {"--job", "--nnodes", "--rdzv", "--node-rank", "--node-name",
+                           "--autotune-pins", "--cache"}) {
+    if (run.find_option(name)->is_empty()) {
       return Status::invalid(fmt::format("run: the value of {} is empty", name));
     }
   }
   return {};
 }
 
-int execute(const CLI::App& run, Parsed& parsed, std::int64_t began_ns) {
+int execute(const Verb& run, Parsed& parsed, std::int64_t began_ns) {
   agent::RunOptions& options = parsed.options;
   options.command = command().words;
   options.version = HEADWAY_VERSION;
@@ -120,9 +116,9 @@ int execute(const CLI::App& run, Parsed& parsed, std::int64_t began_ns) {
 
 }  // namespace
 
-int split_run_command(const CLI::App& app, int argc, char** argv) {
+int split_run_command(const Verb& app, int argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
-  const CLI::App* run = app.get_subcommand("run");
+  const Verb* run = app.find_verb("run");
   int at = 2;
   for (; at < argc; ++at) {
     const std::string word = argv[at];
@@ -130,9 +126,9 @@ int split_run_command(const CLI::App& app, int argc, char** argv) {
     // --name=value is one word; --name value and -nvalue are as the option's own count says.
     const bool is_long = word[1] == '-';
     const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
-    const CLI::Option* option = run->get_option_no_throw(name);
+    const Option* option = run->find_option(name);
     const bool has_value = is_long ? word.find('=') != std::string::npos : word.size() > 2;
-    if (option != nullptr && option->get_items_expected_min() > 0 && !has_value) ++at;
+    if (option != nullptr && option->takes_value() && !has_value) ++at;
   }
   if (at >= argc) return argc;
   command().after_dashes = std::string_view(argv[at]) == "--";
@@ -142,11 +138,11 @@ int split_run_command(const CLI::App& app, int argc, char** argv) {
   return at;
 }
 
-void add_run(CLI::App& app, int& exit_code) {
+void add_run(Verb& app, int& exit_code) {
   const std::int64_t began_ns = base::monotonic_ns();
   auto parsed = std::make_shared<Parsed>();
-  CLI::App* run = app.add_subcommand("run", "Run a training job, restart it, and measure it");
-  run->formatter(std::make_shared<RunFormatter>());
+  Verb* run = app.add_verb("run", "Run a training job, restart it, and measure it");
+  run->usage(kUsage);
   agent::RunOptions& options = parsed->options;
   run->add_option("--job", options.job,
                   "Name of the job; the same name again continues it (default: script and time)");
@@ -188,18 +184,29 @@ void add_run(CLI::App& app, int& exit_code) {
   run->add_option("--python", options.python,
                   "Interpreter of the script (default: $VIRTUAL_ENV/bin/python, else python3)");
   run->add_option("--attr", parsed->attrs, "key=value kept with the job; may be repeated")
-      ->expected(1)
-      ->take_all();
+      ->one_value_each();
   add_dir_option(*run, options.dir);
   run->add_flag("-m,--module", parsed->module, "SCRIPT is a module's name, as with python -m");
   run->add_flag("--cold", options.cold,
                 "Start every rank from nothing: no fork server, nothing imported ahead");
+  run->add_flag("--auto-dynamic", options.auto_dynamic,
+                "Learn which sizes change from what is compiled again, and compile for any of them "
+                "from the next start of the job's family on");
   run->add_option("--preload", options.preload,
                   "Modules that the fork server imports beside those it learns; commas between")
-      ->delimiter(',')
-      ->expected(1)
-      ->take_all()
+      ->separated_by_commas()
+      ->one_value_each()
       ->type_name("MODULE[,MODULE]");
+  run->add_option("--autotune-pins", options.autotune_pins,
+                  "Pins of `headway autotune --pins`: only these configurations are tuned")
+      ->type_name("FILE");
+  run->add_option("--cache", options.cache,
+                  "Where jobs share compile caches: a folder, or s3://bucket/prefix; auto is "
+                  "~/.cache/headway/compile, local shares nothing, off leaves "
+                  "torch's compiler alone (default: $HEADWAY_CACHE, else local)")
+      ->type_name("PLACE|auto|local|off");
+  run->add_flag("--learn-shapes", options.learn_shapes,
+                "Let torch remember for the next run which sizes change (TORCH_COMPILE_JOB_ID)");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing of our own but warnings");
   run->footer(kFooter);
   run->callback(

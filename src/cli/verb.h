@@ -5,10 +5,10 @@
 // returns the first failing rank's own code, and 125 for a fault of its own.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "base/status.h"
+#include "cli/command_line.h"
 #include "interchange/job_input.h"
 
 namespace headway::cli {
@@ -18,27 +18,28 @@ inline constexpr int kExitCheckFailed = 1;
 inline constexpr int kExitBadInput = 2;
 
 // `exit_code` outlives the parse; a callback sets it.
-using AddVerb = void (*)(CLI::App& app, int& exit_code);
+using AddVerb = void (*)(Verb& app, int& exit_code);
 
-void add_run(CLI::App& app, int& exit_code);
-void add_report(CLI::App& app, int& exit_code);
-void add_import(CLI::App& app, int& exit_code);
-void add_export(CLI::App& app, int& exit_code);
-void add_doctor(CLI::App& app, int& exit_code);
-void add_why(CLI::App& app, int& exit_code);
-void add_ckpt(CLI::App& app, int& exit_code);
-void add_cache(CLI::App& app, int& exit_code);
-void add_interval(CLI::App& app, int& exit_code);
-void add_trace(CLI::App& app, int& exit_code);
+void add_run(Verb& app, int& exit_code);
+void add_report(Verb& app, int& exit_code);
+void add_import(Verb& app, int& exit_code);
+void add_export(Verb& app, int& exit_code);
+void add_doctor(Verb& app, int& exit_code);
+void add_why(Verb& app, int& exit_code);
+void add_ckpt(Verb& app, int& exit_code);
+void add_cache(Verb& app, int& exit_code);
+void add_interval(Verb& app, int& exit_code);
+void add_trace(Verb& app, int& exit_code);
+void add_autotune(Verb& app, int& exit_code);
 
 // Takes the command of `headway run` (script or program, and its arguments) out of the parser's
 // sight and keeps it for the verb. Returns how many of `argv` are left to parse.
-int split_run_command(const CLI::App& app, int argc, char** argv);
+int split_run_command(const Verb& app, int argc, char** argv);
 
 // --dir, as every verb that has it says it. `name` may hold other names for it.
-CLI::Option* add_dir_option(CLI::App& verb, std::string& dir, const std::string& name = "--dir");
+Option* add_dir_option(Verb& verb, std::string& dir, const std::string& name = "--dir");
 // --job, --dir and --skip-bad: how a job is found and read.
-void add_load_options(CLI::App& verb, interchange::LoadOptions& load);
+void add_load_options(Verb& verb, interchange::LoadOptions& load);
 
 // Prints "headway: MESSAGE" on stderr and returns kExitBadInput.
 int fail(const base::Status& status);

@@ -75,9 +75,9 @@ int execute(const Options& options) {
 
 }  // namespace
 
-void add_why(CLI::App& app, int& exit_code) {
+void add_why(Verb& app, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("why", "Say why a job failed");
+  Verb* verb = app.add_verb("why", "Say why a job failed");
   verb->add_option("job", options->input, "Name of a job (default: the most recent)")
       ->type_name("JOB");
   verb->add_option("--log", options->logs, "Logs of a job that never ran under Headway")

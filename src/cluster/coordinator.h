@@ -42,6 +42,7 @@ class Coordinator {
   [[nodiscard]] std::optional<Decide> take_decide() { return std::exchange(decide_, {}); }
   [[nodiscard]] std::optional<int> take_ended() { return std::exchange(ended_, {}); }
   void decide(const Decision& decision);
+  void use_setting(std::string setting) { core_.use_setting(std::move(setting)); }
   void request_end(int exit_code);
 
   [[nodiscard]] std::uint16_t port() const { return port_; }

@@ -62,6 +62,7 @@ class CoordinatorBench {
       collect();
     }
   }
+  void use_setting(const std::string& setting) { core_.use_setting(setting); }
   void decide(const Decision& decision) {
     core_.on_decision(decision, now_);
     collect();

@@ -119,6 +119,8 @@ class CoordinatorCore {
   void on_message(ConnectionId connection, const Message& message, std::int64_t now_ns);
   void on_deadline(std::int64_t now_ns);
   void on_decision(const Decision& decision, std::int64_t now_ns);
+  // What all ranks of later rounds are told, at most setting_bytes_max of it.
+  void use_setting(std::string setting);
   // Somebody wants the job to end: ranks are stopped, then everybody is told.
   void request_end(int exit_code, std::int64_t now_ns);
 
@@ -170,6 +172,7 @@ class CoordinatorCore {
   RoundState state_ = RoundState::gathering;
   std::uint64_t generation_ = 0;
   std::uint64_t generation_told_ = 0;
+  std::string setting_;
   std::uint32_t round_nodes_ = 0;
   std::uint32_t restarts_ = 0;
   std::vector<Failure> failures_;

@@ -28,6 +28,16 @@ TEST(Coordinator, StartsAtOnceWithAllNodesInOrder) {
   EXPECT_EQ(second->master_port, 1'000);
 }
 
+TEST(Coordinator, WhatItsHostWantsToldIsToldToAllOfARound) {
+  CoordinatorBench bench(config_of(2, 2));
+  bench.use_setting("+first");
+  const auto a = bench.join("a");
+  bench.use_setting("+second");  // the newest when the round begins
+  const auto b = bench.join("b");
+  EXPECT_EQ(bench.told<Start>(a)->setting, "+second");
+  EXPECT_EQ(bench.told<Start>(b)->setting, "+second");
+}
+
 TEST(Coordinator, AnIndexGoesBeforeNamesAndNodesMayDiffer) {
   CoordinatorBench bench(config_of(3, 3));
   Hello first = CoordinatorBench::hello_of("z");

@@ -132,7 +132,7 @@ TEST(CoordinatorFence, RefusesWithAReason) {
     EXPECT_EQ(refusal(hello).why, Refusal::wrong_token) << token;
   }
   hello = CoordinatorBench::hello_of("a");
-  hello.version = 2;
+  hello.version = protocol_version + 1;
   EXPECT_EQ(refusal(hello).why, Refusal::version);
   hello = CoordinatorBench::hello_of("a");
   hello.index = 4;

@@ -221,6 +221,11 @@ std::optional<std::int64_t> CoordinatorCore::rejoin_at_ns() const {
   return at_ns;
 }
 
+void CoordinatorCore::use_setting(std::string setting) {
+  HW_CHECK(setting.size() <= setting_bytes_max);
+  setting_ = std::move(setting);
+}
+
 void CoordinatorCore::start_round(std::int64_t now_ns) {
   const std::vector<Node*> chosen = nodes_.choose(config_.max_nodes);
   HW_CHECK(chosen.size() >= config_.min_nodes && chosen.size() <= config_.max_nodes);
@@ -240,7 +245,8 @@ void CoordinatorCore::start_round(std::int64_t now_ns) {
               .world_size = 0,
               .restart_count = restarts_,
               .master_port = chosen.front()->port,
-              .master_addr = chosen.front()->address};
+              .master_addr = chosen.front()->address,
+              .setting = setting_};
   for (const Node* node : chosen) start.world_size += node->nproc;
   for (Node* node : chosen) {
     node->in_round = true;

@@ -24,6 +24,7 @@ inline constexpr std::size_t node_bytes_max = 255;
 inline constexpr std::size_t address_bytes_max = 255;
 inline constexpr std::size_t category_bytes_max = 64;
 inline constexpr std::size_t reason_bytes_max = 400;
+inline constexpr std::size_t setting_bytes_max = 1'024;
 
 inline constexpr std::uint32_t lease_ms_min = 100;
 inline constexpr std::uint32_t lease_ms_max = 600'000;

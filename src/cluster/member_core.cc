@@ -191,7 +191,8 @@ void MemberCore::on_start(const Start& start, std::int64_t now_ns) {
                  .nproc = config_.nproc,
                  .restart_count = start.restart_count,
                  .master_addr = is_local ? peer_address_ : start.master_addr,
-                 .master_port = start.master_port});
+                 .master_port = start.master_port,
+                 .setting = start.setting});
 }
 
 void MemberCore::on_stop(const Stop& stop) {

@@ -55,6 +55,7 @@ struct StartRanks {
   std::uint32_t restart_count = 0;
   std::string master_addr;
   std::uint16_t master_port = 0;  // on node rank 0: the one reserved last
+  std::string setting{};          // the same on all nodes
 };
 struct StopRanks {  // orderly but quick: a peer is gone, a collective will not return
   StopWhy why = StopWhy::peer_failed;

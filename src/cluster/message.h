@@ -9,7 +9,7 @@
 
 namespace headway::cluster {
 
-inline constexpr std::uint16_t protocol_version = 1;
+inline constexpr std::uint16_t protocol_version = 2;
 
 // The coordinator speaks first. A hello is therefore younger than the acceptance of its connection,
 // and of two hellos of one node the one on the later connection is the truth.
@@ -71,6 +71,7 @@ struct Start {
   std::uint32_t restart_count = 0;
   std::uint16_t master_port = 0;
   std::string master_addr;
+  std::string setting;  // what the coordinator's host wants all ranks of the round to be told
 };
 
 enum class StopWhy : std::uint8_t {

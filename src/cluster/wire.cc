@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <type_traits>
@@ -75,11 +76,8 @@ class Reader {
       return;
     }
     if (bytes > rest_.size()) return fail(fmt::format("ends inside {}", field));
-    for (const char c : rest_.substr(0, bytes)) {
-      // A log line or an environment variable is made of it later.
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-        return fail(fmt::format("{} holds a control character", field));
-      }
+    if (!is_message_text(rest_.substr(0, bytes))) {
+      return fail(fmt::format("{} holds a control character", field));
     }
     value.assign(rest_.substr(0, bytes));
     rest_.remove_prefix(bytes);
@@ -198,6 +196,7 @@ void fields(Io& io, Start& m) {
   io.number("restart_count", m.restart_count, 0, any<std::uint32_t>);
   io.number("master_port", m.master_port, 1, any<std::uint16_t>);
   io.text("master_addr", m.master_addr, 1, address_bytes_max);
+  io.text("setting", m.setting, 0, setting_bytes_max);
 }
 
 template <typename Io>
@@ -264,6 +263,11 @@ Message blank_message(std::size_t index, std::index_sequence<I...>) {
 }
 
 }  // namespace
+
+bool is_message_text(std::string_view text) {
+  return std::ranges::none_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
 
 const char* name_of(const Message& message) {
   return names[message.index()];

@@ -18,6 +18,10 @@ inline constexpr std::size_t frame_header_bytes = 8;
 inline constexpr std::size_t payload_bytes_max = 2'048;
 inline constexpr std::size_t frame_bytes_max = frame_header_bytes + payload_bytes_max;
 
+// May a message hold it? A log line or a variable of the environment is made of it later: no
+// control characters. How long it may be is the field's own matter (limits.h).
+[[nodiscard]] bool is_message_text(std::string_view text);
+
 // Appends one frame. The message is one of ours: a field out of its range is a bug.
 void append_frame(std::string& out, const Message& message);
 

@@ -35,7 +35,8 @@ std::vector<Message> one_of_each() {
                 .world_size = 12,
                 .restart_count = 3,
                 .master_port = 29'500,
-                .master_addr = "10.0.0.7"},
+                .master_addr = "10.0.0.7",
+                .setting = "+L['x']:0"},
           Stop{42, StopWhy::membership},
           Failed{.generation = 42, .rank = 9, .exit_code = -1, .signal = 9},
           Stopped{42, 30'001, {true, true, false, 90, "user_error"}},
@@ -131,6 +132,20 @@ TEST(Wire, ErrorsNameMessageFieldAndRange) {
   EXPECT_THAT(error(3, std::string_view("\x01\0\x01\0\n", 5)), HasSubstr("control character"));
   EXPECT_THAT(error(20, ""), HasSubstr("message type 20 is not known"));
   EXPECT_THAT(error(0, ""), HasSubstr("message type 0 is not known"));
+}
+
+TEST(Wire, TextIsReadIfAndOnlyIfAMessageMayHoldIt) {
+  for (int c = 0; c < 256; ++c) {
+    const std::string text(1, static_cast<char>(c));
+    std::string frame;
+    append_frame(frame, Refuse{.why = Refusal::other_job, .retry = false, .text = text});
+    FrameReader reader;
+    reader.feed(frame);
+    Message message;
+    EXPECT_EQ(reader.next(message).ok(), is_message_text(text)) << c;
+  }
+  EXPECT_TRUE(is_message_text("L['größe']:0"));
+  EXPECT_FALSE(is_message_text("a\nb"));
 }
 
 TEST(Wire, AnotherProgramsBytesAreToldApart) {

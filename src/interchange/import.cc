@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/cut_text.h"
 #include "base/file.h"
 #include "base/job_path.h"
 #include "interchange/export_jsonl.h"
@@ -30,12 +31,13 @@ using base::Status;
 namespace fs = std::filesystem;
 
 constexpr std::size_t kHeadBytes = 64 << 10;
-constexpr std::array<std::pair<std::string_view, Format>, 5> kFormats = {
+constexpr std::array<std::pair<std::string_view, Format>, 6> kFormats = {
     {{"auto", Format::automatic},
      {"jsonl", Format::jsonl},
      {"ml-goodput", Format::ml_goodput},
      {"sacct", Format::sacct},
-     {"torchrun-error", Format::torchrun_error}}};
+     {"torchrun-error", Format::torchrun_error},
+     {"torch-trace", Format::torch_trace}}};
 
 Status in_file(const std::string& path, const Status& status) {
   return {status.code(), fmt::format("{}: {}", path, status.message())};
@@ -43,22 +45,6 @@ Status in_file(const std::string& path, const Status& status) {
 
 Result<std::string> read_text(const std::string& path) {
   return base::read_file(path == "-" ? "/dev/stdin" : path, kForeignBytesMax);
-}
-
-Result<Format> format_of(const std::string& path, Format asked) {
-  if (asked != Format::automatic) return asked;
-  if (path == "-") return Format::jsonl;  // cannot be read twice
-  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return base::errno_status(path, "cannot open", errno);
-  std::string head(kHeadBytes, '\0');
-  const long n = base::pread_full(fd.get(), head.data(), head.size(), 0);
-  if (n < 0) return base::errno_status(path, "cannot read", errno);
-  head.resize(static_cast<std::size_t>(n));
-  if (const auto found = detect_format(head)) return *found;
-  return Status::invalid(
-      fmt::format("{}: its format cannot be told from its beginning; say which with --format "
-                  "(jsonl, ml-goodput, sacct or torchrun-error)",
-                  path));
 }
 
 class Importer {
@@ -79,6 +65,8 @@ class Importer {
         return take_sacct(path);
       case Format::torchrun_error:
         return take_error(path);
+      case Format::torch_trace:
+        return Status::invalid(path + ": TORCH_TRACE logs are imported by themselves");
       case Format::automatic:
         break;
     }
@@ -144,12 +132,8 @@ class Importer {
   // The launches that the job has told of itself, by journals or by lines imported before.
   [[nodiscard]] std::vector<std::int64_t> recorded_attempts() const {
     std::vector<std::int64_t> attempts;
-    if (options_.job.empty() || !base::is_job_name(options_.job)) return attempts;
-    const std::string folder = base::job_dir(options_.root, options_.job);
-    std::error_code error;
-    if (!fs::is_directory(folder, error)) return attempts;
-    auto job = load_job(folder, {.root = options_.root, .job = options_.job, .skip_bad = true});
-    if (!job.ok()) return attempts;
+    const auto job = recorded_job(options_.root, options_.job);
+    if (!job) return attempts;
     for (const auto& stream : job->streams) attempts.push_back(stream.info.attempt);
     return attempts;
   }
@@ -174,6 +158,7 @@ class Importer {
           fmt::format("{}: the error has no timestamp: the file's own was taken", path));
     }
     const ErrorPlace place = place_of_error_file(path);
+    const std::string reason = base::cut_in_the_middle(error->reason, kTextBytesMax);
     Line line;
     line.job = options_.job;
     line.has_time = true;
@@ -183,7 +168,7 @@ class Importer {
     line.type = event::EventType::mark;
     line.code = HW_MARK_FAILURE;
     line.end = {.exit_code = error->exit_code, .origin = HW_ORIGIN_USER, .rank = line.rank};
-    line.name = error->reason;
+    line.name = reason;
     return builder_.add(line, path);
   }
 
@@ -192,7 +177,27 @@ class Importer {
   JsonlInput lines_;
 };
 
-Result<ImportedJob> write_job(const event::JobStreams& job, const std::string& root) {
+}  // namespace
+
+Result<Format> format_of(const std::string& path, Format asked) {
+  if (asked != Format::automatic) return asked;
+  if (path == "-") return Format::jsonl;  // cannot be read twice
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) return Format::torch_trace;
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return base::errno_status(path, "cannot open", errno);
+  std::string head(kHeadBytes, '\0');
+  const long n = base::pread_full(fd.get(), head.data(), head.size(), 0);
+  if (n < 0) return base::errno_status(path, "cannot read", errno);
+  head.resize(static_cast<std::size_t>(n));
+  if (const auto found = detect_format(head)) return *found;
+  return Status::invalid(
+      fmt::format("{}: its format cannot be told from its beginning; say which with --format "
+                  "(jsonl, ml-goodput, sacct, torchrun-error or torch-trace)",
+                  path));
+}
+
+Result<ImportedJob> write_imported(const event::JobStreams& job, const std::string& root) {
   if (Status status = base::check_job_name(job.job); !status.ok()) {
     return Status::invalid(status.message() + "; rename it with --job");
   }
@@ -220,7 +225,15 @@ Result<ImportedJob> write_job(const event::JobStreams& job, const std::string& r
   return done;
 }
 
-}  // namespace
+std::optional<event::JobStreams> recorded_job(const std::string& root, const std::string& job) {
+  if (job.empty() || !base::is_job_name(job)) return std::nullopt;
+  const std::string folder = base::job_dir(root, job);
+  std::error_code error;
+  if (!fs::is_directory(folder, error)) return std::nullopt;
+  auto found = load_job(folder, {.root = root, .job = job, .skip_bad = true});
+  if (!found.ok()) return std::nullopt;
+  return std::move(*found);
+}
 
 std::optional<Format> format_from_name(std::string_view name) {
   for (const auto& [text, format] : kFormats) {
@@ -244,6 +257,11 @@ std::optional<Format> detect_format(std::string_view head) {
   const auto has = [](std::string_view text, std::string_view what) {
     return text.find(what) != std::string_view::npos;
   };
+  // "V1117 12:13:13.262000 11797 torch/…] {": glog's prefix, and JSON.
+  if (line.size() > 22 && line[0] == 'V' && line[5] == ' ' && line[8] == ':' && line[14] == '.' &&
+      has(line, "] {")) {
+    return Format::torch_trace;
+  }
   if (line[0] != '{' && line[0] != '[') {
     return has(line, "JobID") && has(line, "|") ? std::optional(Format::sacct) : std::nullopt;
   }
@@ -270,7 +288,7 @@ Result<ImportSummary> import_files(const std::vector<std::string>& paths,
   auto jobs = importer.finish();
   if (!jobs.ok()) return jobs.status();
   for (const event::JobStreams& job : *jobs) {
-    auto written = write_job(job, options.root);
+    auto written = write_imported(job, options.root);
     if (!written.ok()) return written.status();
     importer.summary.jobs.push_back(std::move(*written));
   }

@@ -19,6 +19,7 @@ using event::NameTable;
 
 constexpr std::size_t kOpenMax = 64;  // remembered per lane; garbage may open without end
 constexpr std::size_t kScanMax = 16;
+constexpr int kRoundsMax = 16;
 constexpr std::uint64_t kReasonMask = 0xFFFF0000ull;
 
 bool has_reason(const Event& e) {
@@ -98,12 +99,19 @@ class Arranger {
  public:
   explicit Arranger(std::vector<Event>& events) : events_(events) {}
 
-  void run() {
+  // True: of several ends of steps at one instant one got its data only now, and may be another
+  // one's duplicate, or belong elsewhere among them.
+  bool run() {
     look_ahead();
-    for_each_group([this](std::size_t first, std::size_t last) {
-      if (last - first > 1) arrange(std::span(events_).subspan(first, last - first));
-      for (std::size_t i = first; i < last; ++i) follow(events_[i]);
+    bool again = false;
+    for_each_group([&](std::size_t first, std::size_t last) {
+      const auto group = std::span(events_).subspan(first, last - first);
+      if (group.size() > 1) arrange(group);
+      bool learnt = false;
+      for (Event& e : group) learnt |= follow(e);
+      again |= learnt && std::ranges::count(group, EventType::step_end, &Event::type) > 1;
     });
+    return again;
   }
 
  private:
@@ -269,8 +277,9 @@ class Arranger {
     for (std::size_t i = 0; i < group.size(); ++i) group[i] = placed_[i].event;
   }
 
-  // Keeps what is open up to date, and lets a step_end know the data of its step.
-  void follow(Event& e) {
+  // Keeps what is open up to date, and lets a step_end know the data of its step: true if it did
+  // not before.
+  bool follow(Event& e) {
     if (e.type == EventType::begin) {
       auto& stack = spans_[e.lane];
       if (stack.size() == kOpenMax) stack.erase(stack.begin());
@@ -285,10 +294,13 @@ class Arranger {
     } else if (e.type == EventType::step_end) {
       const auto found = std::find_if(steps_.rbegin(), steps_.rend(),
                                       [&e](const OpenStep& s) { return s.step == e.a; });
-      if (found == steps_.rend()) return;
-      if (e.b == HW_NO_DATA) e.b = found->data;
+      if (found == steps_.rend()) return false;
+      const bool learns = e.b == HW_NO_DATA && found->data != HW_NO_DATA;
+      if (learns) e.b = found->data;
       steps_.erase(std::next(found).base());
+      return learns;
     }
+    return false;
   }
 
   struct BeginKey {
@@ -325,13 +337,19 @@ std::uint64_t put_in_order(std::vector<Event>& events, const NameTable& names) {
   const auto before = [&names](const Event& x, const Event& y) {
     return compare_content(x, y, names) < 0;
   };
-  if (!std::is_sorted(events.begin(), events.end(), before)) {
-    std::sort(events.begin(), events.end(), before);
+  std::uint64_t dropped = 0;
+  // Each time round an end of a step has learnt its data. Twice is enough for what anybody writes;
+  // in garbage every instant may wait for the one before it.
+  bool again = true;
+  for (int round = 0; again && round < kRoundsMax; ++round) {
+    if (!std::is_sorted(events.begin(), events.end(), before)) {
+      std::sort(events.begin(), events.end(), before);
+    }
+    const auto kept = std::unique(events.begin(), events.end(), same);
+    dropped += static_cast<std::uint64_t>(events.end() - kept);
+    events.erase(kept, events.end());
+    again = Arranger(events).run();
   }
-  const auto kept = std::unique(events.begin(), events.end(), same);
-  const auto dropped = static_cast<std::uint64_t>(events.end() - kept);
-  events.erase(kept, events.end());
-  Arranger(events).run();
   return dropped;
 }
 

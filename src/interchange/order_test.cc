@@ -119,6 +119,20 @@ TEST(Order, DropsWhatIsIdenticalAndPassesDataToTheStepEnd) {
   EXPECT_EQ(events[1].b, 600);
 }
 
+// One that has its data and one that learns it from the step are the same, once that is known.
+TEST(Order, AnEndThatLearnsItsDataMayBeADuplicate) {
+  const event::NameTable names;
+  std::vector<Event> events;
+  for (const std::int64_t data : {std::int64_t{5}, HW_NO_DATA, std::int64_t{3}}) {
+    events.push_back({.t_ns = 2, .a = 6, .b = data, .type = EventType::step_end});
+  }
+  events.push_back({.t_ns = 2, .a = 6, .b = 5, .type = EventType::step});
+  EXPECT_EQ(put_in_order(events, names), 1U);
+  EXPECT_EQ(told(events), "s6 e6 e6");
+  EXPECT_EQ(put_in_order(events, names), 0U) << "in order is in order";
+  EXPECT_EQ(told(events), "s6 e6 e6");
+}
+
 TEST(Order, AManyfoldInstantIsNotQuadratic) {
   const event::NameTable names;
   std::vector<Event> events;

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "base/cut_text.h"
 #include "interchange/decimal_time.h"
 #include "interchange/line.h"
 
@@ -106,7 +107,8 @@ Result<TorchrunError> parse_torchrun_error(std::string_view text) {
   if (!error.t_ns) error.t_ns = time_at(root, "timestamp");
   std::string_view reason = exception_line(callstack);
   if (reason.empty()) reason = first_line(said);
-  error.reason = cut_text(reason.empty() ? "unknown error" : reason, kTextBytesMax);
+  error.reason =
+      base::cut_in_the_middle(reason.empty() ? "unknown error" : reason, kErrorReasonBytesMax);
   return error;
 }
 

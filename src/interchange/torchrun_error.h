@@ -14,6 +14,7 @@
 namespace headway::interchange {
 
 inline constexpr std::size_t kErrorFileBytesMax = 16 << 20;
+inline constexpr std::size_t kErrorReasonBytesMax = 4096;  // longer ones lose their middle
 
 struct TorchrunError {
   std::string reason;  // the exception's own line

@@ -26,6 +26,18 @@ TEST(TorchrunError, TakesAPlainMessageAndACode) {
   EXPECT_EQ(code->reason, "CUDA error: x");
 }
 
+TEST(TorchrunError, ALongLineKeepsItsEnd) {
+  const auto reason_of = [](const std::string& said) {
+    auto error = parse_torchrun_error(R"({"message": ")" + said + R"("})");
+    return error.ok() ? error->reason : error.status().message();
+  };
+  const std::string line = "E: " + std::string(600, 'x') + ". Save into another folder";
+  EXPECT_EQ(reason_of(line), line);
+  const std::string cut = reason_of("E: " + std::string(9000, 'x') + ". Save into another folder");
+  EXPECT_LE(cut.size(), kErrorReasonBytesMax);
+  EXPECT_TRUE(cut.starts_with("E: x") && cut.ends_with(". Save into another folder")) << cut;
+}
+
 TEST(TorchrunError, RefusesOtherFiles) {
   for (const char* bad : {"", "{}", "[]", "{\"message\":5}", "{\"message\"", "null"}) {
     EXPECT_FALSE(parse_torchrun_error(bad).ok()) << bad;

@@ -350,6 +350,7 @@ Report make_report(const JobResult& job, const event::JobStreams& streams,
   }
   r.ranks = rank_rows(job);
   r.attrs = job.attrs;
+  r.compile_cache = compile_cache_of(job, names);
   r.user_spans = job.user_spans;
   cover(r, job, streams);
   if (window) restrict_to(r, *window, job);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "event/stream.h"
+#include "metrics/compile_cache.h"
 #include "timeline/job.h"
 
 namespace headway::metrics {
@@ -101,6 +102,7 @@ struct Report {
   std::vector<StageRow> critical_stages;
   std::map<std::string, std::string> attrs;
   std::map<std::string, std::int64_t> user_spans;
+  std::optional<CompileCache> compile_cache;  // none: nothing was compiled, or nobody said so
   Coverage coverage;
 };
 

@@ -112,6 +112,24 @@ ordered_json anomalies_json(const timeline::Anomalies& a) {
           {"unknown_events", a.unknown_events}};
 }
 
+ordered_json compile_cache_json(const CompileCache& found) {
+  return {{"hits", found.hits},
+          {"misses", found.misses},
+          {"bypasses", found.bypasses},
+          {"hit_pct", maybe(found.hit_pct())},
+          {"coverage_pct", maybe(found.coverage_pct())},
+          {"builds", found.builds},
+          {"original_ns", found.original_ns},
+          {"saved_ns", found.saved_ns()},
+          {"pulled_archives", found.pulled_archives},
+          {"pulled_files", found.pulled_files},
+          {"pulled_bytes", found.pulled_bytes},
+          {"pull_ns", found.pull_ns},
+          {"ranks", found.ranks},
+          {"worst_rank", maybe(found.worst_rank)},
+          {"worst_misses", found.worst_misses}};
+}
+
 ordered_json coverage_json(const Coverage& c) {
   return {{"ranks_reporting", c.ranks_reporting},
           {"ranks_expected", c.ranks_expected},
@@ -198,6 +216,7 @@ std::string to_json(const Report& r) {
       {"spans", r.user_spans},
       {"attrs", r.attrs},
       {"coverage", coverage_json(r.coverage)}};
+  if (r.compile_cache) out["compile_cache"] = compile_cache_json(*r.compile_cache);
   // Names may hold any bytes; what is not UTF-8 is replaced, never refused.
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
 }

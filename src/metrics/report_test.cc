@@ -70,6 +70,20 @@ TEST(Report, L1) {
   EXPECT_EQ(r.saves, 1u);
 }
 
+TEST(Report, NewDataMayComeBeforeTheLastCompilationOfTheFirstStep) {
+  Story s;
+  s.as(1).mark(0, HW_MARK_LAUNCHER_START).steps(4, 1, 1, 10).durable(14, 10);
+  s.fail(14.5, {.origin = HW_ORIGIN_INFRA, .rank = 0}).exit(15, {.signal = 9});
+  s.as(2).mark(17, HW_MARK_LAUNCHER_START).restore(18, 10);
+  s.put(20, event::EventType::step, 0, 11, HW_NO_DATA)
+      .span(21, 24, HW_PHASE_COMPILE)
+      .step_end(25, 11)
+      .exit(26);
+  const Report r = report_of(s);
+  EXPECT_EQ(r.time_to_recover_ns, std::vector<std::int64_t>{sec(9.5)});
+  EXPECT_EQ(r.time_to_new_data_ns, std::vector<std::int64_t>{sec(5.5)});
+}
+
 TEST(Report, WhatFailuresCostAddsUpToFailurePct) {
   Story s;
   for (int a = 1; a <= 4; ++a) {

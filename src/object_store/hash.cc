@@ -15,13 +15,6 @@ void digest(const EVP_MD* kind, std::span<const std::byte> data, std::uint8_t* i
   HW_CHECK(EVP_Digest(data.data(), data.size(), into, &bytes, kind, nullptr) == 1);
 }
 
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 }  // namespace
 
 void Secret::wipe() {
@@ -54,14 +47,7 @@ std::string base64(std::span<const std::uint8_t> bytes) {
 
 std::optional<Md5> md5_of_hex(std::string_view text) {
   Md5 out{};
-  if (text.size() != out.size() * 2) return std::nullopt;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const int high = digit_of(text[2 * i]);
-    const int low = digit_of(text[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return out;
+  return base::bytes_of_hex(text, out) ? std::optional(out) : std::nullopt;
 }
 
 std::string crc32c_text(std::uint32_t crc) {

@@ -112,6 +112,7 @@ class Agent:
             )
         }
         self.environment |= {
+            "HEADWAY_CACHE": "off",
             "HEADWAY_DIR": str(self.jobs),
             "HEADWAY_PYTHON_DIR": str(folder / "no-hook"),
             "HEADWAY_TEST_MARK": self.mark,

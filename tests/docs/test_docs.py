@@ -39,6 +39,7 @@ def run(block: Block, folder: Path, before: str) -> None:
     environment = dict(
         os.environ,
         PATH=f"{ROOT / '.venv/bin'}{os.pathsep}{os.environ['PATH']}",
+        HEADWAY_CACHE="off",
         HEADWAY_DIR=str(folder / "headway-jobs"),
         VIRTUAL_ENV=str(ROOT / ".venv"),
         ROOT=str(ROOT),

@@ -270,8 +270,11 @@ def test_a_short_record_has_no_number(tmp_path: Path) -> None:
     lines = Week(seed=1, every_s=300, per_day=200, days=0.015).tell()
     said = r"The record is \d+ min long, with \d saves? and (no|\d) failures?: too short to say"
     plot = tmp_path / "no.svg"
-    text = " ".join(interval("-", "--plot", str(plot), text=lines).stdout.split())
+    asked = interval("-", "--plot", str(plot), text=lines)
+    text = " ".join(asked.stdout.split())
     assert re.search(said, text), text
+    told = f"headway: --plot {plot}: no picture was written: the record is too short\n"
+    assert asked.stderr == told
     assert "Save every" not in text and "Saves seen" in text
     assert not plot.exists()
     assert re.search(said, report(lines)) and "costs least" not in report(lines)

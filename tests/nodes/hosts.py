@@ -108,6 +108,7 @@ class Host:
         self.folder.mkdir(exist_ok=True)
         log = open(self.folder / f"log-{len(self.agents)}", "wb")  # noqa: SIM115
         environment = self.network.environment | {
+            "HEADWAY_CACHE": "off",
             "HEADWAY_DIR": str(self.jobs),
             "DIARY": str(self.network.folder / "diary"),
             "HOST": self.name,

@@ -81,7 +81,6 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     environment = os.environ | {
         "FOLDER": str(folder / "checkpoints"),
         "HEADWAY_DIR": str(folder / "jobs"),
-        "HEADWAY_REPLICA_DIR": str(folder / "memory"),
         "HEADWAY_PYTHON_DIR": PACKAGE,
         "PYTHONPATH": PACKAGE,
         "OMP_NUM_THREADS": "1",
@@ -128,7 +127,7 @@ def lose(job: Job, host: Host) -> None:
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_lost_node_is_served_by_the_other_ones_memory(two, until, undisturbed, which):
-    job = Job(two, EVERY=100, STAGE=1, PAUSE=7, WAIT=1)  # nothing is on disk
+    job = Job(two, EVERY=100, STAGE=1, PAUSE=7, STAGED=1)  # nothing is on disk
     until(lambda: job.said("pauses after 7") == 2, "both pause")
     assert job.steps() == []
     lose(job, two.hosts[which])
@@ -172,7 +171,7 @@ def test_a_notice_saves_the_last_step_of_all(two, until, undisturbed):
     until(lambda: job.said("rank 0 step 3") == 1, "steps are made")
     leaves = two.hosts[1]
     leaves.agent.send_signal(signal.SIGTERM)
-    assert leaves.wait() == 0, two.logs()
+    assert leaves.wait() == 128 + signal.SIGTERM, two.logs()
     last = job.steps()[-1]
     assert job.said(rf"all ranks save and end after step {last}\b") >= 1, two.logs()
     job.start(leaves)
@@ -184,12 +183,15 @@ def test_a_notice_saves_the_last_step_of_all(two, until, undisturbed):
 
 def test_a_run_that_ends_writes_what_all_have(two, until):
     """The newest step that is in memory on both nodes gets to the disk."""
-    job = Job(two, EVERY=100, PAUSE=7, STAGE=1)
+    job = Job(two, EVERY=100, PAUSE=7, STAGE=1, STAGED=1)
     until(lambda: job.said("pauses after 7") == 2, "both pause")
     assert job.steps() == []
-    two.hosts[0].agent.terminate()
-    for host in two.hosts:
-        host.wait()
+    first = two.hosts[0].agent
+    first.terminate()
+    until(lambda: job.said("all ranks save and end after step") == 2, "a last step is agreed on")
+    first.terminate()  # asked again: no rank gets there any more
+    assert [host.wait() for host in two.hosts] == [137, 137], two.logs()
+    assert "no progress" not in two.logs(), "the other node was told"
     until(lambda: job.steps() == [7], "the last step is written")
     job.ckpt("verify", job.folder)
 

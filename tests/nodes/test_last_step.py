@@ -73,7 +73,7 @@ def test_a_notice_on_one_node_stops_all_after_the_same_step(network, until):
     job.run(until)
     preempted = net.hosts[1]
     preempted.agent.send_signal(signal.SIGTERM)
-    assert preempted.wait() == 0, net.logs()
+    assert preempted.wait() == 128 + signal.SIGTERM, net.logs()
     until(lambda: all((job.saved / str(rank)).exists() for rank in job.ranks()), "all have saved")
     steps = job.last_steps()
     assert len(set(steps.values())) == 1, steps
@@ -100,7 +100,7 @@ def test_at_the_first_node_it_ends_the_job_when_all_have_saved(network, until, s
     job = Job(net, SAVE_S=save_s)
     job.run(until)
     net.hosts[0].agent.send_signal(signal.SIGTERM)
-    assert [host.wait() for host in net.hosts] == [0, 0], net.logs()
+    assert [host.wait() for host in net.hosts] == [128 + signal.SIGTERM] * 2, net.logs()
     assert len(set(job.last_steps().values())) == 1, net.logs()
 
 
@@ -111,7 +111,7 @@ def test_a_notice_that_all_nodes_get_is_one(network, until):
     job.run(until)
     for host in net.hosts:
         host.agent.send_signal(signal.SIGTERM)
-    assert [host.wait() for host in net.hosts] == [0, 0], net.logs()
+    assert [host.wait() for host in net.hosts] == [128 + signal.SIGTERM] * 2, net.logs()
     assert len(set(job.last_steps().values())) == 1, net.logs()
 
 

@@ -50,6 +50,7 @@ class Runner:
         python_dir = ROOT / "build" / "python" if hook else self.folder / "no-hook"
         python_dir = Path(os.environ.get("HEADWAY_PYTHON", python_dir)) if hook else python_dir
         script = f"""
+export HEADWAY_CACHE=off
 export HEADWAY_DIR={self.folder}/jobs HEADWAY_PYTHON_DIR={python_dir} PYTHON={sys.executable}
 cd {self.folder}
 {by} {HEADWAY} run --python {sys.executable} --job j {command}

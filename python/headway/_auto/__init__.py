@@ -7,7 +7,9 @@
     stages        the start-up stages
     loop          batches, steps, evaluation
     modes         evaluation by model.eval() and model.train()
-    compiles      torch.compile
+    compiles      torch.compile, and what its caches were worth (cache_use)
+    compile_trace the trace and settings of `headway run --auto-dynamic`
+    tuning        what autotuning timed; pins for it
     saves         torch.save/load and DCP, and the position they carry (position)
     device        when the accelerator finished a step
     failure       the uncaught exception

@@ -14,6 +14,7 @@ import os
 import sys
 import time
 
+from headway import _compile
 from headway import _recorder as rec
 from headway._auto import elastic, failure, post_import, stacks
 from headway._auto.session import session
@@ -83,6 +84,7 @@ def arm() -> str:
     failure.install(claim)
     session.run.claim = claim
     atexit.register(_at_exit)
+    _compile.arm()
     if birth.warm and "torch" in sys.modules:  # forked as a rank, with torch in it
         claim()
     post_import.before("torch", claim)

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from types import ModuleType
 from typing import Any
 
 from headway import _recorder as rec
+from headway._auto.cache_use import cache_use
 from headway._auto.constructions import constructions
 from headway._auto.session import session
 from headway._auto.stages import stages
@@ -24,6 +26,7 @@ from headway._recorder import core
 
 HITS = (("inductor", "fxgraph_cache_hit"), ("aot_autograd", "autograd_cache_hit"))
 MISSES = (("inductor", "fxgraph_cache_miss"), ("inductor", "fxgraph_cache_bypass"))
+GRAPHS = tuple((("inductor", f"fxgraph_cache_{word}"),) for word in ("hit", "miss", "bypass"))
 
 
 def _count(names: tuple[tuple[str, str], ...]) -> int:
@@ -42,6 +45,9 @@ class Compiles:
         self.misses = 0
         self.builds = 0  # runs of the C++ compiler, and those before this compilation
         self.builds_before = 0
+        self.graphs = [0, 0, 0]  # found, not found, not looked for
+        self.began_ns = 0
+        self.plain_tell: Any = None
 
     def install(self, module: ModuleType) -> None:
         handler = module.CompilationCallbackHandler
@@ -61,6 +67,20 @@ class Compiles:
             )
             module.run_compile_cmd = around  # type: ignore[attr-defined]
 
+    def watch_saved(self, module: ModuleType) -> None:
+        """Both caches of torch tell this function how long what they found took to compile."""
+        name = "add_ephemeral_timeout_increase_for_distributed"
+        joint = module.__name__.endswith("autograd_cache")
+        note = cache_use.note_joint if joint else cache_use.note_graph
+        tell = getattr(module, name, None)
+        if joint and self.plain_tell is not None:
+            tell = self.plain_tell  # it has imported the other one's, watched already
+        elif not joint:
+            self.plain_tell = tell
+        if tell is not None:
+            around = core.Around(tell, note, whole_call=True, any_thread=True, global_name=True)
+            setattr(module, name, around)
+
     def built(self, args: Any, kwargs: Any) -> None:
         """Any thread. Every start preprocesses a header (-E), to look it up by what it says."""
         command = args[0] if args else kwargs.get("cmd_line", "")
@@ -75,6 +95,9 @@ class Compiles:
             constructions.unwatch()  # Dynamo may trace a constructor, and must see the real one
         self.hits, self.misses = _count(HITS), _count(MISSES)
         self.builds_before = self.builds
+        self.graphs = [_count(names) for names in GRAPHS]
+        self.began_ns = time.monotonic_ns()
+        cache_use.begin()
         if threading.get_ident() == self.thread:
             stages.end_imports()
             session.flush()
@@ -89,6 +112,11 @@ class Compiles:
             stages.suspended = False
             if not session.run.first_batch:
                 constructions.rewatch()
+        hits, misses, bypasses = (
+            _count(names) - before for names, before in zip(GRAPHS, self.graphs, strict=True)
+        )
+        builds = self.builds - self.builds_before
+        cache_use.end(hits, misses, bypasses, builds, time.monotonic_ns() - self.began_ns)
         if threading.get_ident() != self.thread:
             session.late_compile(self.begin_ticks, core.now())
             return

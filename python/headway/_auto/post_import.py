@@ -14,7 +14,7 @@ from typing import Any
 from headway._recorder import core
 
 _before: dict[str, Callable[[], Any]] = {}
-_after: dict[str, Callable[[ModuleType], None]] = {}
+_after: dict[str, list[Callable[[ModuleType], None]]] = {}
 
 
 def before(name: str, action: Callable[[], Any]) -> None:
@@ -24,13 +24,13 @@ def before(name: str, action: Callable[[], Any]) -> None:
 
 
 def after(name: str, action: Callable[[ModuleType], None]) -> None:
-    """Calls action(module) once `name` is imported; now, if it is already."""
+    """Calls action(module) once `name` is imported; now, if it is already. Several may wait."""
     module = sys.modules.get(name)
     if module is not None:
         action(module)
         return
     _install()
-    _after[name] = action
+    _after.setdefault(name, []).append(action)
 
 
 class _Finder:
@@ -68,9 +68,9 @@ def _watch(name: str, spec: Any) -> Any:
 
     def leave(module: ModuleType, _result: object, error: type[BaseException] | None) -> None:
         del loader.exec_module
-        action = _after.pop(name, None) if error is None else None
-        if action is not None:
-            action(module)
+        if error is None:
+            for action in _after.pop(name, []):
+                action(module)
 
     loader.exec_module = core.Around(loader.exec_module, enter, leave, any_thread=True)
     return spec

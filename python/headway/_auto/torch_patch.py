@@ -8,7 +8,8 @@ from types import ModuleType
 from typing import Any
 
 from headway import _recorder as rec
-from headway._auto import post_import
+from headway._auto import compile_trace, post_import
+from headway._auto.cache_use import cache_use
 from headway._auto.compiles import compiles
 from headway._auto.constructions import constructions
 from headway._auto.device import DeviceSteps
@@ -18,6 +19,7 @@ from headway._auto.rendezvous import before_store
 from headway._auto.saves import saves
 from headway._auto.session import session
 from headway._auto.stages import stages
+from headway._auto.tuning import inductor_tunings, triton_tunings
 from headway._recorder import core
 
 Action = Callable[[ModuleType], None]
@@ -32,6 +34,8 @@ def install(torch: ModuleType) -> None:
     _try("start-up stages", _watch_constructions, torch)
     stages.on_over.append(constructions.unwatch)
     session.at_exit.append(loop.finish)
+    stages.on_over.append(cache_use.record)
+    session.at_exit.append(cache_use.record)
     for name, lost, action in LATER:
         post_import.after(name, lambda module, a=action, what=lost: _try(what, a, module))
 
@@ -228,5 +232,15 @@ LATER: tuple[tuple[str, str, Action], ...] = (
     ("torch.distributed.checkpoint.state_dict", "DCP's state dicts", _watch_state_dict),
     ("torch.utils.tensorboard.writer", "loggers", _watch_summary_writer),
     ("torch._dynamo.callback", "compile", compiles.install),
+    ("torch._logging._internal", "the trace of --auto-dynamic", compile_trace.take_trace),
+    ("torch.compiler.config", "what --auto-dynamic has learnt", compile_trace.take_sources),
     ("torch._inductor.cpp_builder", "runs of the C++ compiler", compiles.watch_builds),
+    ("torch._inductor.select_algorithm", "inductor's autotuning", inductor_tunings.install),
+    ("triton.runtime.autotuner", "Triton's autotuning", triton_tunings.install),
+    ("torch._inductor.codecache", "time that caches saved", compiles.watch_saved),
+    (
+        "torch._functorch._aot_autograd.autograd_cache",
+        "time that caches saved",
+        compiles.watch_saved,
+    ),
 )
