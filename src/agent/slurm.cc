@@ -36,6 +36,14 @@ std::string text_of(std::optional<std::string_view> value) {
   return std::string(value.value_or(""));
 }
 
+// Slurm shows what it is just doing to a job in place of its state. While it signals one, too, the
+// job runs, and nothing says that anybody but the one who asks has got the signal.
+std::string_view lasting_state(std::string_view shown) {
+  constexpr std::string_view passing[] = {"SIGNALING", "RESIZING", "CONFIGURING", "STOPPED"};
+  const bool passes = std::find(std::begin(passing), std::end(passing), shown) != std::end(passing);
+  return passes ? "RUNNING" : shown;
+}
+
 // The newest "*** JOB 7 ON n1 CANCELLED AT … DUE TO PREEMPTION ***" of slurmstepd.
 std::optional<StopCause> stepd_cause(std::string_view words) {
   const std::size_t at = words.rfind(" CANCELLED AT ");
@@ -58,7 +66,7 @@ std::optional<SlurmJob> parse_slurm_job(std::string_view text) {
   const auto state = field(text, "JobState");
   if (!state) return std::nullopt;
   SlurmJob job;
-  job.state = *state;
+  job.state = lasting_state(*state);
   job.reason = text_of(field(text, "Reason"));
   job.batch = field(text, "BatchFlag") == "1";
   job.requeue_allowed = field(text, "Requeue") == "1";

@@ -57,6 +57,11 @@ TEST(ParseSlurmJob, GarbageIsNoAnswer) {
   EXPECT_FALSE(parse_slurm_job("XJobState=RUNNING").has_value());
 }
 
+TEST(ParseSlurmJob, WhatSlurmIsJustDoingToAJobIsNotItsState) {
+  EXPECT_EQ(parse_slurm_job("JobId=1 JobState=SIGNALING Reason=None")->state, "RUNNING");
+  EXPECT_EQ(parse_slurm_job("JobId=1 JobState=COMPLETING Reason=None")->state, "COMPLETING");
+}
+
 TEST(AllocationTimes, AHoldIsNotTheQueue) {
   SlurmJob job = job_in("RUNNING");
   job.submit_s = 100;

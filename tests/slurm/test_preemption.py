@@ -96,6 +96,41 @@ DIES = "[ $number = 2 ] && kill -TERM $$"
 IS_BUSY = "[ $number -ge 2 ] && [ $number -le 4 ] && sleep 3 && exit 1"
 
 
+# What it shows while it sends the signal; who asks at once may see it.
+IS_SIGNALING = """[ $number = 2 ] && {
+  {real} "$@" | sed s/JobState=RUNNING/JobState=SIGNALING/
+  exit 0
+}"""
+
+
+@pytest.fixture
+def scontrol(tmp_path):
+    """Puts a wrapper before the real one; gives what to run below it, and the file of counts."""
+
+    def wrap(what):
+        wrapper, count = tmp_path / "bin" / "scontrol", tmp_path / "asked"
+        wrapper.parent.mkdir()
+        real = shutil.which("scontrol")
+        text = ASKED.replace("{what}", what).replace("{count}", str(count)).replace("{real}", real)
+        wrapper.write_text(text)
+        wrapper.chmod(0o755)
+        return f"env PATH={wrapper.parent}:$PATH", count
+
+    return wrap
+
+
+def test_a_job_that_is_being_signalled_runs(cluster, runner, scontrol):
+    path, _ = scontrol(IS_SIGNALING)
+    job = runner.submit(runner.script(SAVES), "--signal=B:TERM@60", by=f"exec {path}")
+    job.wait_printed("fresh")
+    cluster.preempt()
+    job.wait_requeued()
+    # Its rank was told, at once: at the end of the grace time Slurm would have requeued it.
+    assert "preempted; back in the queue" in job.printed()
+    assert job.wait_over() == "COMPLETED", job.printed()
+    assert [row["origin"] for row in runner.report()["failures"]] == ["preemption"]
+
+
 @pytest.mark.parametrize(
     ("what", "asked", "told"),
     [
@@ -103,12 +138,8 @@ IS_BUSY = "[ $number -ge 2 ] && [ $number -le 4 ] && sleep 3 && exit 1"
         pytest.param(IS_BUSY, 5, [], id="busy"),  # the record was closed before the answer came
     ],
 )
-def test_a_question_without_an_answer_is_asked_again(cluster, runner, tmp_path, what, asked, told):
-    wrapper, count = tmp_path / "bin" / "scontrol", tmp_path / "asked"
-    wrapper.parent.mkdir()
-    wrapper.write_text(ASKED.format(count=count, what=what, real=shutil.which("scontrol")))
-    wrapper.chmod(0o755)
-    path = f"env PATH={wrapper.parent}:$PATH"
+def test_a_question_without_an_answer_is_asked_again(cluster, runner, scontrol, what, asked, told):
+    path, count = scontrol(what)
     job = runner.submit(runner.script(SAVES), by=f"srun {path}")
     job.wait_printed("fresh")
     cluster.preempt()
@@ -145,7 +176,7 @@ def test_a_partition_that_cancels_is_obeyed(cluster, runner):
     job = runner.submit(runner.script(SAVES), "--partition=cancels", "--signal=B:TERM@60")
     job.wait_printed("fresh")
     cluster.preempt()
-    assert job.wait_over() == "FAILED"
+    assert job.wait_over() == "FAILED", f"{job.show()}\n{job.printed()}"
     assert job.show()["ExitCode"] == "143:0", "never 0: it was not done"
     assert job.show()["Restarts"] == "0"
     assert [row["origin"] for row in runner.report()["failures"]] == ["preemption"]
