@@ -252,7 +252,7 @@ void Supervisor::on_signals() {
       on_scheduler_signal(signal->number);
       continue;
     }
-    if (signal->number == SIGTERM) {
+    if (is_stop_signal(signal->number)) {  // by hand or not: it was stopped, it did not finish
       plan_.before_mark();
       journal_.mark(HW_MARK_PREEMPT_NOTICE);
       notice_recorded_ = true;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -45,13 +46,15 @@ def running(agent, until, *options: str):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_all_ranks_stop_after_the_same_step(hooked, until, number):
-    process = running(hooked, until)
+    process = running(hooked, until, "--job", "j")
     process.send_signal(number)
     _, errors = process.communicate(timeout=30)
     steps = {(hooked.folder / f"saved-{rank}").read_text() for rank in (0, 1)}
     assert len(steps) == 1
     assert process.returncode == 128 + number, "they ended well, but it is not done"
     assert f"all ranks save and end after step {steps.pop()}" in errors.decode()
+    report = json.loads(hooked.headway("report", "j", "--json").stdout)
+    assert (report["state"], report["l1"]["preemptions"]) == ("stopped", 0)
 
 
 def test_a_signal_to_every_process_does_not_hurt(hooked, until):
