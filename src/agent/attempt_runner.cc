@@ -220,6 +220,8 @@ SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) 
     plan.environment.insert_or_assign("HEADWAY_REPLICA", replica_.folder());
     plan.environment.insert_or_assign("HEADWAY_REPLICA_TRUSTED",
                                       std::string(memory_suspect_ ? "0" : "1"));
+  } else if (folder_) {  // a checkpointer starts a holder of its own: this program
+    plan.environment.try_emplace("HEADWAY_BIN", own_binary());
   }
   return plan;
 }

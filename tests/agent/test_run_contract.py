@@ -81,6 +81,7 @@ def test_a_command_is_only_measured(agent):
     assert done.returncode == 0, done.stderr
     env = dumped(agent, "x", "x")["env"]
     assert env["HEADWAY_JOB"] == "j"
+    assert Path(env["HEADWAY_BIN"]).samefile(agent.binary), "for a holder that ranks below it start"
     for name in ("RANK", "WORLD_SIZE", "MASTER_PORT", "HEADWAY_RANK_PID", "PYTHONUNBUFFERED"):
         assert name not in env
 
