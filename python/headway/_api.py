@@ -159,28 +159,32 @@ def attr(key: str, value: object) -> None:
 
 
 def should_stop(step: int | None = None) -> bool:
-    """True when the job was asked to stop (a preemption, a node that is drained, SIGTERM): save and
-    end. Ask after every step, on every rank: all get their True after the same step, so a
-    checkpoint of that step is whole. From the first question on SIGTERM no longer kills this
-    process; `headway run` gives it the time to get there.
+    """True when the job was asked to stop (a preemption, a node that is drained, SIGTERM, Ctrl-C):
+    save and end. Ask after every step, on every rank: all get their True after the same step, so a
+    checkpoint of that step is whole. From the first question on SIGTERM, SIGINT and SIGHUP no longer
+    end this process; `headway run` gives it the time to get there, and kills when asked twice.
 
     `step` counts up by one on all ranks alike; without it the position that is recorded serves.
     Outside of `headway run` always False."""
     global _asked
     if not _asked:
         _asked = True
-        _survive_sigterm()
+        _survive_stop_signals()
     return bool(core.should_stop(run.step if step is None else step))
 
 
 _asked = False
 
 
-def _survive_sigterm() -> None:
-    """A scheduler may send it to every process. A handler of the script's own stays."""
+def _survive_stop_signals() -> None:
+    """A scheduler may send one to every process, and a terminal does to a single rank, whose last
+    save it would end. The agent has got it too. A handler of the script's own stays."""
+    if "HEADWAY_BOARD" not in os.environ:
+        return
     try:
-        if "HEADWAY_BOARD" in os.environ and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, lambda *_: None)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(number, lambda *_: None)
     except ValueError:
         pass  # not the main thread: only it may say so
 

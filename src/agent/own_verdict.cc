@@ -38,7 +38,9 @@ failure::Verdict stopped_verdict(int signal) {
   failure::Verdict verdict = retryable("stopped", Role::outcome, "user", 1);
   verdict.proof = fmt::format("the agent was sent SIG{}", sigabbrev_np(signal));
   verdict.rule = "agent.stopped";
-  verdict.next = "Start it again with the same --job: it goes on from its last checkpoint.";
+  verdict.next =
+      "Start it again with the same --job: it goes on from its last checkpoint, if it has "
+      "saved any.";
   return verdict;
 }
 

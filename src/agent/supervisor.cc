@@ -252,13 +252,14 @@ void Supervisor::on_signals() {
       on_scheduler_signal(signal->number);
       continue;
     }
-    if (is_stop_signal(signal->number)) {  // by hand or not: it was stopped, it did not finish
-      plan_.before_mark();
+    // What a single rank hears from its terminal is its own affair, unless it asks us.
+    const bool delivered = signal->from_terminal && !plan_.own_process_groups && !asks_to_stop(0);
+    if (!delivered && is_stop_signal(signal->number)) {
+      plan_.before_mark();  // by hand or not: it was stopped, it did not finish
       journal_.mark(HW_MARK_PREEMPT_NOTICE);
       notice_recorded_ = true;
+      tell_stop(*signal);
     }
-    const bool delivered = signal->from_terminal && !plan_.own_process_groups;
-    if (!delivered && is_stop_signal(signal->number)) tell_stop(*signal);
     const int passed_on = policy_.on_signal(signal->number, delivered, base::monotonic_ns());
     send_to_live(passed_on);
     if (is_stop_signal(signal->number)) cancel_pending(passed_on);

@@ -82,7 +82,7 @@ void Supervisor::drain_output() {
   }
   for (Sink* sink : {&console_.out(), &console_.err()}) {
     sink->flush();
-    if (policy_.hurried()) sink->abandon();
+    if (policy_.hurried() && sink->pending()) sink->abandon();  // nobody reads
     for (; sink->pending(); sink->flush()) {
       pollfd ready[2] = {{sink->fd(), POLLOUT, 0}, {signals_.fd(), POLLIN, 0}};
       ::poll(ready, 2, -1);

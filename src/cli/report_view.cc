@@ -12,6 +12,12 @@
 namespace headway::cli {
 namespace {
 
+// Its ranks died of the signal that somebody sent to end the job.
+bool was_asked_to_stop(const timeline::AttemptResult& last) {
+  return last.facts.preempt_notice_ns && last.facts.job_end_ns && last.failure &&
+         last.failure->info.origin == HW_ORIGIN_USER;
+}
+
 JobState state_of(const timeline::JobResult& job, bool alive) {
   if (job.attempts.empty()) return alive ? JobState::running : JobState::unended;
   const timeline::AttemptResult& last = job.attempts.back();
@@ -21,6 +27,7 @@ JobState state_of(const timeline::JobResult& job, bool alive) {
     case timeline::Outcome::clean:
       return last.facts.preempt_notice_ns ? JobState::stopped : JobState::clean;
     case timeline::Outcome::failed:
+      if (was_asked_to_stop(last)) return JobState::stopped;
       return alive && !last.facts.job_end_ns ? JobState::restarting : JobState::failed;
   }
   return JobState::unended;

@@ -32,7 +32,9 @@ Verdict unended_verdict() {
   verdict.confidence = 1;
   verdict.proof = "no end was recorded: the agent or the machine was killed, and the ranks with it";
   verdict.rule = "agent.unended";
-  verdict.next = "Start it again with the same --job: it goes on from its last checkpoint.";
+  verdict.next =
+      "Start it again with the same --job: it goes on from its last checkpoint, if it has saved "
+      "any.";
   return verdict;
 }
 

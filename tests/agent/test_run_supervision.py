@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -139,6 +140,7 @@ def test_a_stop_reaches_the_ranks_and_ends_the_job(agent, until, number, nproc):
     (failure,) = journal.named("failure")
     assert failure.origin == "user"
     assert len(journal.named("job_end")) == 1
+    assert json.loads(agent.headway("report", "j", "--json").stdout)["state"] == "stopped"
 
 
 def test_a_rank_may_finish_its_work_after_a_stop(agent, until):

@@ -8,6 +8,7 @@ import signal
 import sys
 
 import pytest
+from terminal import Terminal
 
 # Ranks wait for each other after each step, as in a collective: whoever stops alone hangs the rest.
 TEXT = """
@@ -57,6 +58,18 @@ def test_all_ranks_stop_after_the_same_step(hooked, until, number):
     assert (report["state"], report["l1"]["preemptions"]) == ("stopped", 0)
 
 
+def test_ctrl_c_lets_a_single_rank_save_too(hooked, until):
+    """It shares the agent's terminal, which sends SIGINT to both."""
+    (hooked.folder / "at-0").write_text("0")
+    terminal = Terminal(hooked, "--job", "j", hooked.script(TEXT))
+    until(lambda: int((hooked.folder / "at-0").read_text() or 0) > 5, "steps are made")
+    terminal.type(b"\x03")
+    assert terminal.wait() == 128 + signal.SIGINT
+    assert f"end after step {(hooked.folder / 'saved-0').read_text()}".encode() in terminal.output
+    report = json.loads(hooked.headway("report", "j", "--json").stdout)
+    assert (report["state"], report["failures"]) == ("stopped", [])
+
+
 def test_a_signal_to_every_process_does_not_hurt(hooked, until):
     """As Slurm sends it to a step: to the ranks too."""
     process = running(hooked, until)
@@ -91,5 +104,6 @@ def test_a_second_signal_kills(hooked, until):
     high = int((hooked.folder / "at-1").read_text() or 0)
     until(lambda: int((hooked.folder / "at-1").read_text() or 0) > high + 5, "it goes on")
     process.terminate()
-    process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGKILL
+    assert b": 1 attempt, 1 failure" in errors, "the last line tells, however it ended"
