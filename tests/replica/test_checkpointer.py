@@ -154,6 +154,12 @@ def test_memory_is_given_back_though_the_holder_was_killed_at_the_end(machine: M
     assert set(machine.steps()) == {1}, "once more if another holder had just been asked for"
 
 
+def test_a_slow_disk_keeps_no_step_out_of_memory(machine: Machine) -> None:
+    output = machine.run("slow_disk.py")
+    assert "missing []," in output and "on disk 39" in output, output
+    assert "skipped 0" not in output, "what could not get to the disk is counted"
+
+
 def test_it_saves_while_it_trains_on(machine: Machine) -> None:
     """Nothing that happens after save() has returned is seen in the checkpoint."""
     machine.run("change_after_save.py")

@@ -129,6 +129,7 @@ class Checkpointer:
         )
         self.clock = Clock()
         self._outcome = Outcome(self.trainer, self.place, self.cadence)
+        self._often = stage_steps is not None
         self.skipped = 0  # saves that found no room
         self._damaged: set[str] = set()  # names of checkpoints that restore() found to be
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
@@ -226,6 +227,9 @@ class Checkpointer:
         due = self.cadence.due(step)
         if self._only_in_memory or self._makes_up(step):
             due = Due.PERSIST
+        if due is Due.PERSIST and self._waits_for_the_disk(step):
+            due = Due.STAGE
+            self.skipped += 1
         if due is Due.STAGE and self.staging.mode == "stream":
             due = Due.NOTHING  # there is no memory to stage into
         if due is Due.NOTHING or step == self.last_saved:
@@ -265,6 +269,15 @@ class Checkpointer:
     def _settle(self) -> None:
         if self._settling is not None and self._settling.is_over():
             self._settling = None
+
+    def _waits_for_the_disk(self, step: int) -> bool:
+        """Where steps get into memory between saves, a second one on its way to the disk would take
+        the memory that they need: it is made up for when the first is there. Ranks hear of that at
+        different times, and decide as one."""
+        if not self._often or self.group.all(not self._outcome.is_busy()):
+            return False
+        self._owed = step if self._owed is None else self._owed
+        return True
 
     def _makes_up(self, step: int) -> bool:
         """Is it time to try a save again that found no room? After 1, 2, 4, 8 … steps: each try

@@ -32,6 +32,10 @@ class Outcome:
         """On its way to the disk, or there."""
         return step in self._under_way or step == self.durable
 
+    def is_busy(self) -> bool:
+        """One is on its way to the disk."""
+        return bool(self._under_way)
+
     def awaits(self, step: int) -> None:
         self._under_way.add(step)
 

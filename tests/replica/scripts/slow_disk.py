@@ -1,0 +1,31 @@
+"""Every step into memory and every second one to a disk that is stuck from the first save on:
+FOLDER. Says which steps were not in memory when maybe_save() returned."""
+
+import os
+import signal
+
+import torch
+from holder_of_script import holder
+
+import headway as hw
+
+model = torch.nn.Linear(256, 256)
+keeper = hw.checkpointer(
+    os.environ["FOLDER"], model=model, every_steps=2, stage_steps=1, staging="full"
+)
+keeper.save(2, wait=True)  # all the memory that it will have is there
+for step in (3, 4):
+    keeper.maybe_save(step)
+pid = holder()
+os.kill(pid, signal.SIGSTOP)
+missing = []
+for step in range(5, 40):
+    with torch.no_grad():
+        model.weight.fill_(step)
+    keeper.maybe_save(step)
+    if keeper.last_saved != step:
+        missing.append(step)
+os.kill(pid, signal.SIGCONT)
+print(f"missing {missing}, skipped {keeper.skipped}")
+keeper.close()
+print(f"on disk {keeper.last_durable}")
