@@ -73,7 +73,7 @@ function(headway_test name)
   endif()
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS" ${ARGN})
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 300)
+    set(ARG_TIMEOUT 900)  # for a test that hangs; on a busy machine sanitizers take minutes
   endif()
   add_executable(${name} ${ARG_SOURCES})
   headway_test_target(${name})

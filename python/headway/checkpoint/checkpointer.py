@@ -36,6 +36,7 @@ from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
 from headway.checkpoint.guests import Guests
 from headway.checkpoint.live import Restored
 from headway.checkpoint.outcome import Outcome, but_for
+from headway.checkpoint.owed import Owed
 from headway.checkpoint.parts import StatefulPart
 from headway.checkpoint.restore import restore
 from headway.checkpoint.same import Sameness
@@ -139,7 +140,7 @@ class Checkpointer:
         self._settling: Settling | None = None  # of what was restored
         self._closed = False
         self.allow_missing: tuple[str, ...] = ()  # what restore() may do without
-        self._owed: int | None = None  # the step of a save that found no room, until the next one
+        self._owed = Owed()
         self.restored_from: str | None = None  # "replica", "replica-copy", "peer", "disk", "store"
         self.last_saved: int | None = None
         self._capacity = collect.DOCUMENT_BYTES_MIN
@@ -225,7 +226,7 @@ class Checkpointer:
             return True
         self._seen = step
         due = self.cadence.due(step)
-        if self._only_in_memory or self._makes_up(step):
+        if self._only_in_memory or self._owed.is_due(step):
             due = Due.PERSIST
         if due is Due.PERSIST and self._waits_for_the_disk(step):
             due = Due.STAGE
@@ -242,8 +243,8 @@ class Checkpointer:
         with checkpoint_blocked():
             try:
                 saved = self._stage(step, data, persist=due is Due.PERSIST, wait_s=0.0)
-                if due is Due.PERSIST and not saved and self._owed is None:
-                    self._owed = step
+                if due is Due.PERSIST and not saved:
+                    self._owed.missed(step)
             except stream.NotSaved as error:  # training goes on, and the next one tries again
                 warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=2)
         self.skipped += not saved
@@ -276,14 +277,8 @@ class Checkpointer:
         different times, and decide as one."""
         if not self._often or self.group.all(not self._outcome.is_busy()):
             return False
-        self._owed = step if self._owed is None else self._owed
+        self._owed.missed(step)
         return True
-
-    def _makes_up(self, step: int) -> bool:
-        """Is it time to try a save again that found no room? After 1, 2, 4, 8 … steps: each try
-        costs a little, and all ranks have to make it at the same step."""
-        late = step - self._owed if self._owed is not None else 0
-        return late > 0 and late & (late - 1) == 0
 
     def _stage(self, step: int, data: int | None, persist: bool, wait_s: float) -> bool:
         self._settle()
@@ -312,7 +307,7 @@ class Checkpointer:
         if persist:
             self._outcome.awaits(step)
             self._only_in_memory = False
-            self._owed = None
+            self._owed.made()
         return True
 
     def _stream(self, step: int, data: int, now_ns: int, tensors: list[Placed]) -> None:
@@ -330,7 +325,7 @@ class Checkpointer:
         self._damaged.discard(name)
         self._prune()
         self._only_in_memory = False
-        self._owed = None
+        self._owed.made()
         self.last_saved = step
         self._outcome.got_there(step)
         self.cadence.returned(step)
