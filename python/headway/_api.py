@@ -162,7 +162,8 @@ def should_stop(step: int | None = None) -> bool:
     """True when the job was asked to stop (a preemption, a node that is drained, SIGTERM, Ctrl-C):
     save and end. Ask after every step, on every rank: all get their True after the same step, so a
     checkpoint of that step is whole. From the first question on SIGTERM, SIGINT and SIGHUP do not
-    end this process any more; `headway run` gives it the time to get there, and kills when asked twice.
+    end this process any more; `headway run` gives it the time to get there, and kills when
+    asked twice.
 
     `step` counts up by one on all ranks alike; without it the position that is recorded serves.
     Outside of `headway run` always False."""

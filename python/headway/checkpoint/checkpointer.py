@@ -32,7 +32,7 @@ from headway.checkpoint import (
 from headway.checkpoint import loader as loaders
 from headway.checkpoint.cadence import Cadence, Due, EverySteps, Tuned
 from headway.checkpoint.clock import Clock
-from headway.checkpoint.errors import CheckpointError, CheckpointUsageError
+from headway.checkpoint.errors import CheckpointError, CheckpointUsageError, ends_early
 from headway.checkpoint.guests import Guests
 from headway.checkpoint.live import Restored
 from headway.checkpoint.outcome import Outcome, but_for
@@ -53,12 +53,6 @@ def _has_checkpoints(folder: str) -> bool:
         return any(_replica.list_checkpoints(folder, 1))
     except CheckpointError:  # who cannot look into it will not save there either, and hears of it
         return False
-
-
-def _fails(error: BaseException | None) -> bool:
-    """Does this exception end a training before its time?"""
-    clean = isinstance(error, SystemExit) and error.code in (None, 0)
-    return error is not None and not clean
 
 
 class Checkpointer:
@@ -489,13 +483,13 @@ class Checkpointer:
 
     def _is_cut_off(self) -> bool:
         """From the other ranks, which are not where this one is."""
-        return self.group.gone or _fails(sys.exc_info()[1])
+        return self.group.gone or ends_early(sys.exc_info()[1])
 
     def _save_last(self) -> str:
         """What kept it from being saved."""
         step = self._seen
         assert step is not None
-        if _fails(sys.exc_info()[1]):
+        if ends_early(sys.exc_info()[1]):
             problem = "an exception came before, maybe in the middle of the next step"
         elif self.group.gone:
             problem = "close() comes before destroy_process_group()"
@@ -534,7 +528,7 @@ class Checkpointer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not _fails(error):
+        if not ends_early(error):
             self.close()
         else:  # a successor goes on from memory, maybe one in this process
             claims.release(self)

@@ -39,3 +39,9 @@ for _kind in (
     CheckpointUsageError,
 ):
     _kind.__module__ = "headway.checkpoint"  # where they are imported from, not where they are made
+
+
+def ends_early(error: BaseException | None) -> bool:
+    """Does this exception end a training before its time?"""
+    clean = isinstance(error, SystemExit) and error.code in (None, 0)
+    return error is not None and not clean
