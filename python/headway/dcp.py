@@ -41,7 +41,7 @@ from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from headway import _replica
-from headway.checkpoint import tagged
+from headway.checkpoint import tagged, where
 from headway.checkpoint.errors import (
     CheckpointDamagedError,
     CheckpointError,
@@ -111,7 +111,8 @@ class Writer(_AtPath, StorageWriter):
     def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
         step = self.step if self.step is not None else _step_in(self.path)
         job = os.environ.get("HEADWAY_JOB", os.path.basename(self.path))
-        self._draft = _replica.Draft(self.path, step, len(plans), job)
+        attempt = where.number("HEADWAY_ATTEMPT", 0)
+        self._draft = _replica.Draft(self.path, step, len(plans), job, attempt=attempt)
         return [
             dataclasses.replace(plan, storage_data={"draft": self._draft.path, "rank": rank})
             for rank, plan in enumerate(plans)
@@ -215,7 +216,7 @@ def _find(path: str) -> str:
 
 
 def _with_next_step(error: CheckpointDamagedError, checkpoint: str) -> CheckpointDamagedError:
-    """dcp.load() buries it among the lines of its own: it says itself how to go on."""
+    """dcp.load() may bury it among the lines of its own: it says itself how to go on."""
     folder, name = os.path.split(os.path.normpath(checkpoint))
     try:
         names = [one[0] for one in _replica.list_checkpoints(folder or ".", OLDER_MAX)[0]]
@@ -245,40 +246,43 @@ def _what_is_there(path: str) -> str:
 class Reader(_AtPath, StorageReader):
     """Reads a checkpoint: its own folder, or the newest of a folder of checkpoints whose manifest
     and files' sizes are good. Every byte is compared with its checksum: damage is an error that
-    names the next older one."""
+    names the next older one, raised here if it is in what is read of every checkpoint (headers,
+    and values that are no tensors), else in a CheckpointException of dcp.load()."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         self._reader: Any = None
         self._found = ""  # what it reads
         self._values: dict[str, Any] = {}
-        _find(self.path)  # now: dcp.load() hides what is raised inside of it
+        self._metadata: Metadata
+        self._open()  # now: of what read_metadata() raises, dcp.load() keeps the text alone
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         super().reset(checkpoint_id)
-        self._reader = None
+        self._found = ""
+        self._open()
 
-    def _open(self) -> Any:
-        if self._reader is None:
-            self._found = _find(self.path)
-            try:
-                self._reader = _replica.Reader(self._found)
-            except CheckpointDamagedError as error:
-                raise _with_next_step(error, self._found) from None
-        return self._reader
-
-    def _read(self, wants: list[tuple[str, list[int], list[int], int]], threads: int) -> None:
-        reader = self._open()
+    def _open(self) -> None:
+        """The one that is meant by now, unless it is open."""
+        found = _find(self.path)
+        if found == self._found:
+            return
+        self._found = ""
         try:
-            reader.read(wants, threads)
+            self._reader = _replica.Reader(found)
+            self._metadata = self._look()
         except CheckpointDamagedError as error:
-            raise _with_next_step(error, self._found) from None
+            raise _with_next_step(error, found) from None
+        self._found = found
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        reader = self._open()
+        self._open()
+        return self._metadata
+
+    def _look(self) -> Metadata:
         found: dict[str, Any] = {}
         documents: list[tuple[str, list[int]]] = []
-        for name, dtype, shape in reader.tensors():
+        for name, dtype, shape in self._reader.tensors():
             if name.startswith(VALUES):
                 documents.append((name, shape))
                 continue
@@ -297,7 +301,7 @@ class Reader(_AtPath, StorageReader):
 
     def _fetch(self, name: str, dtype: torch.dtype, shape: list[int]) -> torch.Tensor:
         tensor = torch.empty(shape, dtype=dtype)
-        self._read([(name, [0] * len(shape), list(shape), tensor.data_ptr())], 1)
+        self._reader.read([(name, [0] * len(shape), list(shape), tensor.data_ptr())], 1)
         return tensor
 
     def set_up_storage_reader(
@@ -312,8 +316,15 @@ class Reader(_AtPath, StorageReader):
         return plans
 
     def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
-        reader = self._open()
-        types = {name: (TORCH_DTYPES[dtype], shape) for name, dtype, shape in reader.tensors()}
+        try:
+            self._load(plan, planner)
+        except CheckpointDamagedError as error:
+            raise _with_next_step(error, self._found) from None
+        return _done(None)
+
+    def _load(self, plan: LoadPlan, planner: LoadPlanner) -> None:
+        tensors = self._reader.tensors()
+        types = {name: (TORCH_DTYPES[dtype], shape) for name, dtype, shape in tensors}
         wants, after = [], []
         for item in plan.items:
             fqn = item.storage_index.fqn
@@ -334,9 +345,8 @@ class Reader(_AtPath, StorageReader):
                 memory = torch.empty(target.shape, dtype=dtype)
             wants.append((fqn, list(item.storage_offsets), list(item.lengths), memory.data_ptr()))
             after.append((item, target, memory))
-        self._read(wants, READ_THREADS)
+        self._reader.read(wants, READ_THREADS)
         for item, target, memory in after:
             if memory is not target:
                 target.copy_(memory)
             planner.commit_tensor(item, target)
-        return _done(None)

@@ -112,8 +112,6 @@ void add_reader(nb::module_& module) {
       .def_prop_ro("path", [](const Reader& reader) { return reader.get().path(); })
       .def_prop_ro("step", [](const Reader& reader) { return reader.get().manifest().step; })
       .def_prop_ro("data", [](const Reader& reader) { return reader.get().manifest().data; })
-      .def_prop_ro("world_size",
-                   [](const Reader& reader) { return reader.get().manifest().world_size; })
       .def("tensors", &Reader::tensors)
       .def("read", &Reader::read, nb::arg("wants"), nb::arg("threads"));
   module.def("list_checkpoints", &list_checkpoints, nb::arg("folder"), nb::arg("max"),

@@ -77,6 +77,7 @@ std::optional<FailureFacts> read_failure_file(const std::string& attempt_dir) {
     const failure::Verdict verdict =
         failure::verdict_from_json(file.value("verdict", Json::object()));
     if (verdict.rule.starts_with(kOwnRules)) facts.seen = verdict;
+    facts.proof = verdict.proof;
     facts.decision = file.value("decision", "");
   } catch (const Json::exception&) {  // somebody has edited it: as if it were not there
     return std::nullopt;

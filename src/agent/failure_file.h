@@ -30,7 +30,8 @@ struct FailureFacts {
   std::vector<failure::RankExit> exits;  // of those that we did not end ourselves
   std::vector<std::string> kernel;
   std::optional<failure::Verdict> seen;  // judged by the agent's own eyes (own_verdict.h)
-  std::string decision;                  // what the agent did about it
+  std::string proof;                     // the line that the agent judged by, in full
+  std::string decision;                  // what it did about it
 };
 // None: there is no such file, or it is not one.
 std::optional<FailureFacts> read_failure_file(const std::string& attempt_dir);

@@ -36,7 +36,8 @@ base::Result<Restored> restore_whole(base::FileSystem& files, const CheckpointRe
                                      const std::string& folder, const RestoreOptions& options);
 
 // Into a folder of checkpoints, by a draft; the caller holds its lock. Files without tensors go
-// along where their rank is still there.
+// along where their rank is still there. The documents of the ranks that saved it are tensors like
+// others: by their number a trainer knows of how many ranks the state is.
 struct Resharded {
   CheckpointName name;
   Restored what;

@@ -88,14 +88,17 @@ void add_row(const metrics::FailureRow& row, Question& question) {
   std::set<int> ranks = {std::max(rank, 0)};
   for (const failure::Log& log : evidence.logs) ranks.insert(log.rank);
   for (const int each : ranks) agent::add_error_file(question.folder, each, evidence);
+  std::string told = row.reason;
   if (const auto facts = agent::read_failure_file(question.folder)) {
     if (!facts->exits.empty()) evidence.exits = facts->exits;
     evidence.kernel = facts->kernel;
     question.seen = facts->seen;
     question.decision = facts->decision;
+    // The record has but the ends of a long line, and the category before them.
+    if (!facts->proof.empty()) told = facts->proof;
   }
-  // Where no output was kept, the exception that the hook recorded.
-  if (evidence.logs.empty() && !row.reason.empty()) evidence.lines.push_back({rank, row.reason});
+  // Where no output was kept, what the agent judged by, or the exception that the hook recorded.
+  if (evidence.logs.empty() && !told.empty()) evidence.lines.push_back({rank, told});
   if (row.origin == "preemption") evidence.scheduler.emplace_back("state=PREEMPTED");
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -63,14 +64,34 @@ def test_where_nothing_is(machine: Machine) -> None:
     assert re.search(r"no good checkpoint is in it: .*/step-00000002-.* \(and 1 more\)$", damaged)
 
 
-def test_what_to_load_instead_of_a_damaged_one(machine: Machine) -> None:
-    """dcp.load() wraps the error in a hundred lines: it says itself what to do next."""
+@pytest.mark.parametrize(("rows", "who"), [(1, "damaged: "), (8, "damaged, says rank 0: ")])
+def test_what_to_load_instead_of_a_damaged_one(machine: Machine, rows: int, who: str) -> None:
+    """dcp.load() wraps the error in a hundred lines: it says itself what to do next. Where opening
+    it shows the damage, Reader() raises it as it is."""
     folder = machine.checkpoints
-    said = re.findall(r"^(?:damaged|loaded).*", machine.run("dcp_damaged.py"), re.MULTILINE)
+    said = machine.run("dcp_damaged.py", ROWS=rows)
+    said = re.findall(r"^(?:damaged|loaded).*", said, re.MULTILINE)
     older = f"{folder}/step-00000001-000001"
     verify = f"`headway ckpt verify {folder}` reads them all"
     for line in said[:2]:
-        assert re.match(r"damaged: .*/step-00000002-.* is damaged; ", line), line
+        assert re.match(who + r"/.*/step-00000002-.* is damaged; ", line), line
         assert line.endswith(f"; the next older checkpoint is hw.dcp.Reader('{older}'); {verify}")
-    assert said[2] == f"loaded {older} 1.0"
+    assert said[2] == f"loaded {older} [1.0]"
+    assert said[3].startswith(who)
     assert said[3].endswith(f"is damaged; no older checkpoint is beside it; {verify}")
+
+
+def test_the_proof_is_what_torch_has_wrapped(machine: Machine) -> None:
+    script = SCRIPTS / "dcp_damaged.py"
+    output = machine.headway("run", "--job", "j", script, ROWS=8, UNCAUGHT=1, code=1)
+    assert "CheckpointException ranks:" in output
+    failure = json.loads(machine.headway("why", "j", "--json"))
+    older = f"hw.dcp.Reader('{machine.checkpoints}/step-00000001-000001')"
+    assert failure["category"] == "checkpoint_corrupt"
+    assert re.search(r"step-00000002-000002/rank-00000.safetensors: chunk \d", failure["proof"])
+    assert f"is damaged; the next older checkpoint is {older}" in failure["proof"]
+
+
+def test_the_attempt_is_told(machine: Machine) -> None:
+    ranks(machine, 1, "save")
+    assert '"attempt":1,' in next(machine.checkpoints.glob("step-*/MANIFEST.json")).read_text()

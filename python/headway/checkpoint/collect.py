@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -27,6 +27,12 @@ def document_rank(name: str) -> int | None:
     """Whose document a tensor of this name is; None: it is none."""
     number = name.removeprefix("headway.rank-")
     return int(number) if number != name and number.isdecimal() else None
+
+
+def ranks_of(names: Iterable[str]) -> int:
+    """How many ranks saved a state that has tensors of these names: each left its document. The
+    files may be those of another number of ranks, if the tensors were cut anew since."""
+    return sum(document_rank(name) is not None for name in names)
 
 
 class Collected(NamedTuple):

@@ -196,9 +196,9 @@ def _stored(
 
 def _from_disk(keeper: Checkpointer, candidate: choose.Candidate) -> Restored:
     reader = _replica.Reader(os.path.join(keeper.folder, candidate.name))
-    saved_ranks = reader.world_size
-    rank = keeper.place.rank if keeper.place.rank < saved_ranks else 0
     tensors = {name: (dtype, shape) for name, dtype, shape in reader.tensors()}
+    saved_ranks = collect.ranks_of(tensors)
+    rank = choose.document_for(keeper.place.rank, saved_ranks)
     own = collect.document_name(rank)
     if own not in tensors:
         raise CheckpointMismatchError(f"{reader.path}: without the state of rank {rank}")

@@ -31,7 +31,8 @@ class Place(NamedTuple):
     run: int = 0  # of the attempt, where it is on several machines: drawn by lot
 
 
-def _number(key: str, default: int) -> int:
+def number(key: str, default: int) -> int:
+    """Of the environment."""
     try:
         return int(os.environ.get(key, default))
     except ValueError:
@@ -50,12 +51,12 @@ def headway_binary() -> str:
 
 
 def find_place(checkpoints: str) -> Place:
-    rank, ranks = _number("RANK", 0), world_size()
-    local_ranks = max(1, min(ranks, _number("LOCAL_WORLD_SIZE", ranks)))
-    local_rank = _number("LOCAL_RANK", rank % local_ranks)
+    rank, ranks = number("RANK", 0), world_size()
+    local_ranks = max(1, min(ranks, number("LOCAL_WORLD_SIZE", ranks)))
+    local_rank = number("LOCAL_RANK", rank % local_ranks)
     job = os.environ.get("HEADWAY_JOB") or os.path.basename(checkpoints.rstrip("/")) or "job"
     if (given := os.environ.get("HEADWAY_REPLICA")) is not None:
-        attempt = _number("HEADWAY_ATTEMPT", 1)
+        attempt = number("HEADWAY_ATTEMPT", 1)
         # Attempts are counted in a folder that somebody may remove. What machines write together
         # must not be mixed with what is left of another first attempt.
         run = agree.broadcast(secrets.randbits(63)) if local_ranks < ranks else 0

@@ -1,4 +1,8 @@
-"""Two checkpoints, of which the newest is damaged inside; prints what a load of it says."""
+"""Two checkpoints, of which the newest is damaged inside; prints what a load of it says.
+
+ROWS: of 1 MiB each; in a file of more than 4 MiB the damage is not where its header is checked.
+UNCAUGHT: the first error ends it.
+"""
 
 import os
 
@@ -6,11 +10,13 @@ import torch
 import torch.distributed.checkpoint as dcp
 
 import headway as hw
+from headway.checkpoint import CheckpointDamagedError
 
+SHAPE = (int(os.environ["ROWS"]), 1 << 18)
 folder = os.environ["FOLDER"]
 for step in (1, 2):
     writer = hw.dcp.Writer(folder, step=step)
-    dcp.save({"w": torch.full((64,), float(step))}, storage_writer=writer, no_dist=True)
+    dcp.save({"w": torch.full(SHAPE, float(step))}, storage_writer=writer, no_dist=True)
 older, newest = sorted(os.listdir(folder))[-2:]
 
 
@@ -24,13 +30,18 @@ def flip(name):
 
 
 def load(path):
-    state = {"w": torch.zeros(64)}
+    state = {"w": torch.zeros(SHAPE)}
     try:
         dcp.load(state, storage_reader=hw.dcp.Reader(path), no_dist=True)
-        print("loaded", path, state["w"][0].item())
-    except dcp.api.CheckpointException as error:
-        (cause,) = error.failures.values()
-        print("damaged:", cause[0])
+        print("loaded", path, state["w"].unique().tolist())
+    except CheckpointDamagedError as error:
+        print("damaged:", error)
+    except dcp.CheckpointException as error:
+        for rank, (cause, _) in error.failures.items():
+            assert isinstance(cause, CheckpointDamagedError)
+            print(f"damaged, says rank {rank}:", cause)
+        if os.environ.get("UNCAUGHT"):
+            raise
 
 
 flip(newest)
