@@ -119,6 +119,26 @@ def test_merge_takes_what_is_damaged_from_another(
     assert read_tree(tmp_path / "to") == some_tree()
 
 
+@pytest.mark.parametrize("part", ["cut", "empty", "head", "index", "seal"])
+@pytest.mark.parametrize("last", [False, True])
+def test_merge_without_an_index_is_an_error(
+    cache: Cache, tmp_path: Path, part: str, last: bool
+) -> None:
+    good, bad, out = (tmp_path / f"{name}.hwc" for name in ("good", "bad", "all"))
+    directory = write_tree(tmp_path / "c", some_tree())
+    cache.pack(directory, good)
+    data = bytearray(good.read_bytes())
+    at = {"cut": 0, "empty": 0, "head": 20, "index": len(data) - 200, "seal": len(data) - 1}[part]
+    data[at] ^= 0 if part in ("cut", "empty") else 1
+    bad.write_bytes(data[: {"cut": len(data) // 2, "empty": 0}.get(part)])
+    archives = [good, bad] if last else [bad, good]
+    out.write_bytes(b"was there")
+    error = cache.run("merge", *archives, "-o", out, code=2).stderr
+    assert str(bad) in error and "nothing was merged" in error and "leave it out" in error
+    assert out.read_bytes() == b"was there"
+    cache.run("merge", good, "-o", out)
+
+
 def test_ls_of_a_folder(cache: Cache, tmp_path: Path) -> None:
     shelf = tmp_path / "shelf"
     for rank in range(2):
