@@ -159,6 +159,12 @@ void CacheKeeper::take(const std::string& text) {
       console_.note("compile cache: passed over: " + note.get<std::string>());
     }
   }
+  if (const std::string key = text_of(message, "made_key"); !key.empty()) {
+    console_.note(fmt::format(
+        "compile cache: made {}, the key that your archives are signed with; `headway cache keygen "
+        "--public` prints the half for those who are to trust them",
+        key));
+  }
   const std::string error = text_of(message, "error");
   if (state_ == State::pulling) {
     state_ = State::ready;

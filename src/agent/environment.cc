@@ -1,12 +1,16 @@
 #include "agent/environment.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 #include "base/check.h"
+#include "base/file.h"
 
 namespace headway::agent {
 namespace {
@@ -17,6 +21,8 @@ constexpr std::string_view kInherited[] = {
     "HEADWAY_TSC_HZ",      "HEADWAY_RANK_PID", "HEADWAY_RESTARTS",        "HEADWAY_RUN",
     "HEADWAY_BOARD",       "HEADWAY_REPLICA",  "HEADWAY_REPLICA_TRUSTED", "HEADWAY_AUTO_DYNAMIC",
     "HEADWAY_WARM_COMPILE"};
+
+constexpr std::string_view kPinsVariable = "HEADWAY_AUTOTUNE_PINS";
 
 constexpr std::string_view kFlightRecorder[] = {"TORCH_FR_DUMP_TEMP_FILE",
                                                 "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"};
@@ -127,7 +133,21 @@ void use_autotune_pins(Environment& environment, const std::string& file) {
   if (file.empty()) return;
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(file, failed);
-  set(environment, "HEADWAY_AUTOTUNE_PINS", failed ? file : whole.string());
+  set(environment, kPinsVariable, failed ? file : whole.string());
+}
+
+base::Status drop_unreadable_pins(Environment& environment) {
+  const std::string* path = find_variable(environment, kPinsVariable);
+  if (path == nullptr || !path->starts_with('/')) return {};
+  // Without waiting for who would write into a pipe.
+  const base::UniqueFd file(::open(path->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  int error = file.valid() ? 0 : errno;
+  struct stat info{};
+  if (error == 0 && ::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) error = EISDIR;
+  if (error == 0) return {};
+  const base::Status status = base::errno_status(*path, "open", error);
+  environment.erase(std::string(kPinsVariable));
+  return status;
 }
 
 std::string identity_names() {

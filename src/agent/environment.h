@@ -1,5 +1,5 @@
 // The environment of a rank: torchrun's contract, Headway's own variables, the hook's PYTHONPATH.
-// Pure: environments are values.
+// Pure, but for a look at a file of pins: environments are values.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/group_place.h"
+#include "base/status.h"
 
 namespace headway::agent {
 
@@ -46,6 +47,9 @@ void keep_flight_recorder(Environment& environment, const std::string& attempt_d
 // Names the file of pins for the hook, by its whole path: a rank may have another working
 // directory.
 void use_autotune_pins(Environment& environment, const std::string& file);
+// An error: they cannot be read, and are not named any more, or each rank that tunes would say so.
+// A path that is not whole was the environment's, and is for the ranks to find.
+base::Status drop_unreadable_pins(Environment& environment);
 
 // What the ranks of all starts have in common: without what tells them or their starts apart.
 Environment without_identity(Environment environment);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/temp_dir.h"
+
 namespace headway::agent {
 namespace {
 
@@ -130,6 +132,25 @@ TEST(AutotunePins, ByTheWholePath) {
   use_autotune_pins(environment, "pins.py");
   EXPECT_TRUE(environment["HEADWAY_AUTOTUNE_PINS"].starts_with('/'));
   EXPECT_TRUE(environment["HEADWAY_AUTOTUNE_PINS"].ends_with("/pins.py"));
+}
+
+TEST(AutotunePins, WhatCannotBeReadIsToldAndNotNamed) {
+  const base::TempDir dir;
+  const std::string there = dir.write("pins.py", "FORMAT = 1\n");
+  Environment environment;
+  EXPECT_TRUE(drop_unreadable_pins(environment).ok());
+  environment["HEADWAY_AUTOTUNE_PINS"] = there;
+  EXPECT_TRUE(drop_unreadable_pins(environment).ok());
+  EXPECT_EQ(environment["HEADWAY_AUTOTUNE_PINS"], there);
+  environment["HEADWAY_AUTOTUNE_PINS"] = "not/whole.py";
+  EXPECT_TRUE(drop_unreadable_pins(environment).ok());
+  EXPECT_EQ(environment["HEADWAY_AUTOTUNE_PINS"], "not/whole.py");
+  for (const std::string& path : {there + ".not", dir.path()}) {
+    environment["HEADWAY_AUTOTUNE_PINS"] = path;
+    const base::Status status = drop_unreadable_pins(environment);
+    EXPECT_TRUE(status.message().starts_with(path + ": ")) << status.message();
+    EXPECT_TRUE(environment.empty());
+  }
 }
 
 }  // namespace

@@ -187,6 +187,9 @@ int run_job(const RunOptions& options, std::int64_t began_monotonic_ns) {
   if (!checked.ok()) return fail_with(kExitUsage, checked.message());
   Environment environment = read_environment(environ);
   use_autotune_pins(environment, options.autotune_pins);
+  if (const Status pins = drop_unreadable_pins(environment); !pins.ok()) {
+    Console(options.quiet).warn("--autotune-pins " + pins.message() + "; tuning in full");
+  }
   std::vector<std::string> argv;
   if (const auto code = resolve_command(options, environment, argv)) return *code;
   if (const auto pod = pod_info(environment)) {

@@ -205,6 +205,21 @@ TEST(Trust, OnlyOfThoseWhoAreTrusted) {
   EXPECT_TRUE(check_trust(unsigned_one, {{}, true}, "x").ok());
 }
 
+TEST(Trust, ARefusalOffersWhatThereIs) {
+  Small small;
+  const Front signed_one = open_archive(small.files, "/x.hwc")->front();
+  Front unsigned_one = signed_one;
+  unsigned_one.signer.reset();
+  Trust trust;
+  trust.place = "a .pem file in /t";
+  EXPECT_TRUE(check_trust(signed_one, trust, "x").message().ends_with(") into a .pem file in /t"));
+  EXPECT_EQ(check_trust(unsigned_one, trust, "x").message().find("--unsigned"), std::string::npos);
+  trust.offers_unsigned = true;
+  for (const Front& front : {signed_one, unsigned_one}) {
+    EXPECT_TRUE(check_trust(front, trust, "x").message().ends_with(", or say --unsigned"));
+  }
+}
+
 TEST(Trust, ASignatureThatWasMovedDoesNotCount) {
   Small small;
   write_tree(small.files, "/d", {{"ab/c.py", "evil"}});

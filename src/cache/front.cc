@@ -128,15 +128,17 @@ FrontBytes to_bytes(const Binding& binding, const Index& index, const SigningKey
 Status check_trust(const Front& front, const Trust& trust, const std::string& path) {
   if (front.signer && std::ranges::find(trust.keys, *front.signer) != trust.keys.end()) return {};
   if (trust.unsigned_too) return {};
+  const std::string_view all_the_same = trust.offers_unsigned ? ", or say --unsigned" : "";
   if (!front.signer) {
-    return Status::invalid(path +
-                           ": not signed, and what is in it would be executed; sign it "
-                           "(`headway cache keygen`, then pack), or say --unsigned");
+    return Status::invalid(
+        fmt::format("{}: not signed, and what is in it would be executed; sign it (`headway cache "
+                    "keygen`, then pack){}",
+                    path, all_the_same));
   }
   return Status::invalid(
-      fmt::format("{}: signed by {}, whom nobody here trusts; put that public key into a file of "
-                  "$HEADWAY_CACHE_TRUSTED, or say --unsigned",
-                  path, short_name(*front.signer)));
+      fmt::format("{}: signed by {}, whom nobody here trusts; put that public key (`headway cache "
+                  "keygen --public` prints it where it was signed) into {}{}",
+                  path, short_name(*front.signer), trust.place, all_the_same));
 }
 
 std::string short_name(const PublicKey& key) {

@@ -49,6 +49,9 @@ struct FrontBytes {
 struct Trust {
   std::vector<PublicKey> keys;
   bool unsigned_too = false;  // somebody said so in so many words
+  // For who is refused: where a key would be trusted, and whether --unsigned can be said here.
+  std::string place = "a file of trusted keys";
+  bool offers_unsigned = false;
 };
 base::Status check_trust(const Front& front, const Trust& trust, const std::string& path);
 // As `headway cache ls` shows a key: the first sixteen digits.

@@ -1,6 +1,7 @@
 #include "cache/keys.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
@@ -132,7 +133,10 @@ std::string public_pem(const PublicKey& raw) {
 
 Result<std::vector<PublicKey>> parse_public_keys(const std::string& pem, const std::string& path) {
   if (pem.find("PRIVATE KEY-----") != std::string::npos) {
-    return Status::invalid(path + ": a private key; trust its public half, which keygen printed");
+    return Status::invalid(
+        fmt::format("{0}: a private key; trust its public half, which `headway cache keygen "
+                    "--public {0}` prints",
+                    path));
   }
   const Bio bio = bio_of(pem);
   std::vector<PublicKey> keys;
@@ -180,7 +184,10 @@ Status write_signing_key(const std::string& path, const SigningKey& key) {
   const base::UniqueFd fd(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid() && errno == EEXIST) {
-    return Status::invalid(path + ": there is a key already; name another file, or remove it");
+    return Status::invalid(
+        fmt::format("{0}: there is a key already; `headway cache keygen --public {0}` prints its "
+                    "public half; for a new key name another file",
+                    path));
   }
   if (!fd.valid()) return base::errno_status(path, "create", errno);
   const std::string pem = key.private_pem();

@@ -72,8 +72,10 @@ constexpr Row kRows[] = {
      "The loop waits for batches. Raise num_workers and prefetch_factor, set pin_memory=True and "
      "persistent_workers=True, move preprocessing out of the loader, or bring the data closer."},
     {Bucket::wasted_recompile,
-     "TORCH_LOGS=recompiles names the guard that failed. Mark the dimension that changes "
-     "(torch._dynamo.mark_dynamic), pad batches to a few sizes, or compile with dynamic=True."},
+     "`headway trace DIR --dynamic-sources` (of TORCH_TRACE=DIR) says which sizes change, and "
+     "`headway run --auto-dynamic` compiles for any of them from the next start on. By hand: find "
+     "the guard (TORCH_LOGS=recompiles), then mark the dimension (torch._dynamo.mark_dynamic), pad "
+     "to a few sizes, or compile with dynamic=True."},
     {Bucket::wasted_replay, "Steps were trained a second time after an interruption."},
     {Bucket::wasted_interrupted_step,
      "The steps that failures cut off. Only fewer failures or shorter steps (less gradient "

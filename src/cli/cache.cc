@@ -41,6 +41,18 @@ bool is_there(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0;
 }
 
+bool is_file(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode);
+}
+
+// --trusted, else the variable; none: the folder of the configuration, if it is there.
+std::vector<std::string> named_trusted(const TrustOptions& options) {
+  if (!options.trusted.empty()) return options.trusted;
+  const std::string named = variable("HEADWAY_CACHE_TRUSTED");
+  return named.empty() ? std::vector<std::string>() : std::vector{named};
+}
+
 Status add_trusted(const std::string& path, cache::Trust& trust) {
   auto keys = cache::read_trusted_keys(path);
   if (!keys.ok()) return keys.status();
@@ -69,12 +81,9 @@ Status add_torch(const BindingOptions& options, cache::Binding& binding) {
   return {};
 }
 
-}  // namespace
-
-void add_binding_options(Verb& verb, BindingOptions& options) {
-  verb.add_option("--python", options.python,
-                  "Python whose torch the cache is of (default: the one that `run` takes)")
-      ->type_name("PYTHON");
+// All but the family.
+void add_machine_options(Verb& verb, BindingOptions& options, const std::string& of_python) {
+  verb.add_option("--python", options.python, of_python)->type_name("PYTHON");
   verb.add_option("--torch", options.torch, "Version of torch, where no Python is to be asked")
       ->type_name("V");
   verb.add_option("--torch-git", options.torch_git, "Commit that this torch was built from")
@@ -84,8 +93,20 @@ void add_binding_options(Verb& verb, BindingOptions& options) {
       ->type_name("DIR");
   verb.add_option("--gpu", options.gpu, "Kind of GPU, like sm_90 (default: none)")
       ->type_name("ARCH");
+}
+
+}  // namespace
+
+void add_binding_options(Verb& verb, BindingOptions& options) {
+  add_machine_options(verb, options,
+                      "Python whose torch the cache is of (default: the one that `run` takes)");
   verb.add_option("--family", options.family, "Jobs that share caches (default: default)")
       ->type_name("NAME");
+}
+
+void add_reader_binding_options(Verb& verb, BindingOptions& options) {
+  add_machine_options(verb, options,
+                      "Python whose torch must be the archive's (default: torch is not compared)");
 }
 
 Result<cache::Binding> make_binding(const BindingOptions& options) {
@@ -125,14 +146,21 @@ void add_trust_options(Verb& verb, TrustOptions& options) {
       ->type_name("PATH");
   verb.add_flag("--unsigned", options.unsigned_too,
                 "Also what nobody trusted has signed: it is code, and will be executed");
+  options.offers_unsigned = true;
+}
+
+std::string trusted_place(const TrustOptions& options) {
+  const std::vector<std::string> named = named_trusted(options);
+  const std::string place = named.empty() ? config_folder() + "/trusted" : named[0];
+  return is_file(place) ? place : "a .pem file in " + place;
 }
 
 Result<cache::Trust> make_trust(const TrustOptions& options) {
-  cache::Trust trust{.keys = {}, .unsigned_too = options.unsigned_too};
-  std::vector<std::string> places = options.trusted;
-  if (places.empty() && !variable("HEADWAY_CACHE_TRUSTED").empty()) {
-    places.push_back(variable("HEADWAY_CACHE_TRUSTED"));
-  }
+  cache::Trust trust{.keys = {},
+                     .unsigned_too = options.unsigned_too,
+                     .place = trusted_place(options),
+                     .offers_unsigned = options.offers_unsigned};
+  std::vector<std::string> places = named_trusted(options);
   if (places.empty() && is_there(config_folder() + "/trusted")) {
     places.push_back(config_folder() + "/trusted");
   }

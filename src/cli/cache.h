@@ -41,6 +41,8 @@ struct BindingOptions {
   std::string family, gpu;
 };
 void add_binding_options(Verb& verb, BindingOptions& options);
+// For who only reads: without what only a new archive, or a choice of archives, needs.
+void add_reader_binding_options(Verb& verb, BindingOptions& options);
 // The processor, and the torch that --python has. Made now.
 base::Result<cache::Binding> make_binding(const BindingOptions& options);
 // For who only reads: torch is compared where it was named, the processor always.
@@ -50,9 +52,12 @@ base::Result<cache::Binding> binding_here(const BindingOptions& options);
 struct TrustOptions {
   std::vector<std::string> trusted;  // files or folders
   bool unsigned_too = false;
+  bool offers_unsigned = false;  // the verb has these options
 };
 void add_trust_options(Verb& verb, TrustOptions& options);
 base::Result<cache::Trust> make_trust(const TrustOptions& options);
+// Where to put a public key that is to be trusted: "a .pem file in FOLDER", or a file.
+[[nodiscard]] std::string trusted_place(const TrustOptions& options);
 
 // --key, else $HEADWAY_CACHE_KEY, else the default place; none: there is no key.
 void add_key_option(Verb& verb, std::string& path);

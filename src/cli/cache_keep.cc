@@ -59,7 +59,8 @@ std::string memory_folder() {
 // In a folder the first job makes the key: it is this user's. A store is shared by machines that
 // may each begin with an empty home, and keys that nobody knows would fill it up with archives that
 // nobody trusts.
-Result<std::optional<cache::SigningKey>> key_of_job(const std::string& place) {
+Result<std::optional<cache::SigningKey>> key_of_job(const std::string& place,
+                                                    std::string& made_path) {
   auto key = find_key("");
   if (!key.ok() || *key || object_store::is_place(place)) return key;
   const std::string path = default_key_path();
@@ -73,6 +74,7 @@ Result<std::optional<cache::SigningKey>> key_of_job(const std::string& place) {
   const int error = errno;
   (void)::unlink(temporary.c_str());
   if (!first && error != EEXIST) return base::errno_status(path, "create", error);
+  if (first) made_path = path;
   return find_key("");
 }
 
@@ -96,6 +98,7 @@ class Keeper {
     }
     if (!status.ok()) answer["error"] = status.message();
     answer["hopeless"] = job_ == nullptr;
+    if (!made_key_.empty()) answer["made_key"] = made_key_;
     if (!tell(answer) || job_ == nullptr) return 0;
     step_back();
     while (asked()) {
@@ -122,7 +125,7 @@ class Keeper {
     auto binding = make_binding(bound);
     if (!binding.ok()) return binding.status();
     plan.binding = std::move(*binding);
-    auto key = key_of_job(options_.place);
+    auto key = key_of_job(options_.place, made_key_);
     if (!key.ok()) return key.status();
     plan.key = std::move(*key);
     auto trust = make_trust({});
@@ -190,6 +193,7 @@ class Keeper {
   const base::UniqueFd channel_;
   OpenShelf shelf_;
   RememberedTorch torch_;
+  std::string made_key_;  // its file, where there was none before
   std::unique_ptr<ScratchFolder> scratch_;
   std::unique_ptr<cache::JobCache> job_;
 };

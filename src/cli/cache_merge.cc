@@ -36,9 +36,18 @@ Status check_sources(const std::vector<const cache::Archive*>& archives,
   return {};
 }
 
+// A block that is damaged is known by the index, and others may have what is in it. Without the
+// index nobody knows what there was: to go on would be to lose it without a word.
+Status without_index(const Status& status) {
+  if (status.code() != base::Code::corrupt) return status;
+  return Status::corrupt(status.message() +
+                         "; nothing was merged, since nobody can vouch for what it held: leave it "
+                         "out to merge the others");
+}
+
 int execute(const Options& options) {
   auto opened = open_archives(options.archives);
-  if (!opened.ok()) return fail_cleanly(opened.status());
+  if (!opened.ok()) return fail_cleanly(without_index(opened.status()));
   const auto archives = pointers(*opened);
   auto key = find_key(options.key);
   if (!key.ok()) return fail_cleanly(key.status());
@@ -105,7 +114,9 @@ void add_cache_merge(Verb& cache, int& exit_code) {
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
   verb->footer(
       "Where two have another content under one path, the newest is taken, and told. Only what is\n"
-      "trusted is signed.\n"
+      "trusted is signed. What a damaged block held is taken from another archive; an archive "
+      "that\n"
+      "is cut off, or whose head or index is damaged, is an error: leave it out.\n"
       "Example:\n"
       "  headway cache merge rank-*.hwc -o warm.hwc");
   verb->callback([options, &exit_code] { exit_code = execute(*options); });

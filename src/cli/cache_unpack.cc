@@ -1,6 +1,8 @@
 // headway cache unpack: archives into a cache directory.
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "cache/restore.h"
 #include "cli/cache.h"
 #include "cli/human.h"
@@ -47,6 +49,16 @@ base::Result<std::optional<cache::PgoRule>> rule_of(const Options& options) {
   return std::optional(std::move(*rule));
 }
 
+// Nobody has said which torch it is for: that it is this one is for the caller to know.
+void note_not_compared(const cache::Binding& archive, const cache::Binding& here) {
+  if (!here.torch.empty() || !here.torch_git.empty() || !here.python.empty()) return;
+  const Style style = out_style();
+  fmt::print(stderr,
+             "headway: not compared with any torch: what was unpacked is for torch {} of {}; "
+             "--python PYTHON compares it with that Python's\n",
+             clean(archive.torch, style), clean(archive.python, style));
+}
+
 int execute(const Options& options) {
   auto rule = rule_of(options);
   if (!rule.ok()) return fail_cleanly(rule.status());
@@ -68,6 +80,7 @@ int execute(const Options& options) {
                               .environment = here->environment});
   bar.clear();
   if (!done.ok()) return fail_cleanly(done.status());
+  note_not_compared(archives[0]->binding(), *here);
   note_missed(*done, archives[0]->binding(), here->environment);
   if (options.json) {
     return print_json({{"directory", directory},
@@ -113,7 +126,7 @@ void add_cache_unpack(Verb& cache, int& exit_code) {
                    "Cache directory (default: $TORCHINDUCTOR_CACHE_DIR, else where torch puts it)")
       ->type_name("DIR");
   add_trust_options(*verb, options->trust);
-  add_binding_options(*verb, options->binding);
+  add_reader_binding_options(*verb, options->binding);
   verb->add_option("--pgo-job", options->pgo_job,
                    "What job OLD learned of dynamic shapes is also for NEW "
                    "($TORCH_COMPILE_JOB_ID); OLD may be *")

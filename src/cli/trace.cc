@@ -93,6 +93,31 @@ Status write_html(const TraceView& view, const Options& options) {
   return {};
 }
 
+struct Verified {
+  std::uint64_t good = 0, wrong = 0, not_whole = 0;
+};
+
+Verified verified_of(const TraceJob& job) {
+  Verified sum;
+  for (const ProcessLog& log : job.logs) {
+    sum.good += log.counts.verified_payloads;
+    sum.wrong += log.counts.wrong_payloads;
+    sum.not_whole += log.counts.missing_payloads + log.counts.torn_records +
+                     log.counts.bad_records + log.counts.stray_lines;
+  }
+  return sum;
+}
+
+// What is wrong is told by the page itself.
+std::string verified_text(const Verified& sum) {
+  if (sum.wrong > 0) return "";
+  if (sum.good == 0) return "\nno payload with an MD5 is there: nothing was verified\n";
+  const char* which = sum.not_whole > 0 ? "all that could be read are as torch wrote them"
+                      : sum.good == 1   ? "as torch wrote it"
+                                        : "all as torch wrote them";
+  return fmt::format("\n{} verified: {}\n", plural(sum.good, "payload"), which);
+}
+
 int execute(const Options& options) {
   if (!options.html.empty()) {
     const Status status = ReportFolder::check(options.html);
@@ -121,14 +146,14 @@ int execute(const Options& options) {
   } else if (!options.json) {
     text = trace_text(view, style);
   }
+  const Verified verified = verified_of(*job);
+  if (options.verify) text += verified_text(verified);
   const int printed = options.json ? print_json(json) : print_out(text);
   if (printed != kExitOk) return printed;
   if (!options.html.empty()) {
     if (const Status status = write_html(view, options); !status.ok()) return fail_cleanly(status);
   }
-  std::uint64_t wrong = 0;
-  for (const ProcessLog& log : job->logs) wrong += log.counts.wrong_payloads;
-  return wrong > 0 ? kExitCheckFailed : kExitOk;
+  return verified.wrong > 0 ? kExitCheckFailed : kExitOk;
 }
 
 }  // namespace

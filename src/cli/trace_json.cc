@@ -66,6 +66,7 @@ Json counts_json(const TraceCounts& c) {
           {"missing_payloads", c.missing_payloads},
           {"cut_payloads", c.cut_payloads},
           {"wrong_payloads", c.wrong_payloads},
+          {"verified_payloads", c.verified_payloads},
           {"first_bad_line", c.first_bad_line}};
 }
 

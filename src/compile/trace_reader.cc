@@ -149,8 +149,12 @@ bool TraceReader::make(const Extent& extent, TraceRecord& record) {
   if (extent.bytes > extent.kept) count_bad(counts_.cut_payloads);
   const std::string_view md5 = record.envelope.payload_md5;
   if (!md5.empty() && extent.bytes == 0) count_bad(counts_.missing_payloads);
-  if (digest_ && !md5.empty() && extent.bytes > 0 && !extent.torn && !digest_->equals(md5)) {
-    count_bad(counts_.wrong_payloads);
+  if (digest_ && !md5.empty() && extent.bytes > 0 && !extent.torn) {
+    if (digest_->equals(md5)) {
+      ++counts_.verified_payloads;
+    } else {
+      count_bad(counts_.wrong_payloads);
+    }
   }
   return true;
 }

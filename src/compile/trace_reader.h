@@ -23,14 +23,15 @@ struct TraceCounts {
   std::uint64_t bytes = 0;
   std::uint64_t lines = 0;
   std::uint64_t records = 0;
-  std::uint64_t foreign_lines = 0;     // neither a record's first line nor one of a payload
-  std::uint64_t stray_lines = 0;       // of a payload whose record is not there
-  std::uint64_t bad_records = 0;       // a first line that is no JSON of ours, or is too long
-  std::uint64_t torn_records = 0;      // at the end of the file: cut off
-  std::uint64_t missing_payloads = 0;  // one was announced and none follows
-  std::uint64_t cut_payloads = 0;      // longer than kPayloadBytesMax
-  std::uint64_t wrong_payloads = 0;    // whose MD5 is another; with `verify`
-  std::uint64_t first_bad_line = 0;    // number of the first line that is any of these; 0: none
+  std::uint64_t foreign_lines = 0;      // neither a record's first line nor one of a payload
+  std::uint64_t stray_lines = 0;        // of a payload whose record is not there
+  std::uint64_t bad_records = 0;        // a first line that is no JSON of ours, or is too long
+  std::uint64_t torn_records = 0;       // at the end of the file: cut off
+  std::uint64_t missing_payloads = 0;   // one was announced and none follows
+  std::uint64_t cut_payloads = 0;       // longer than kPayloadBytesMax
+  std::uint64_t wrong_payloads = 0;     // whose MD5 is another; with `verify`
+  std::uint64_t verified_payloads = 0;  // whose MD5 is the one that torch wrote; with `verify`
+  std::uint64_t first_bad_line = 0;     // number of the first line that is any of these; 0: none
 };
 
 struct TraceRecord {

@@ -67,6 +67,12 @@ TEST(TraceReader, PayloadsAreComparedWhenAsked) {
   EXPECT_EQ(read(text("00000000000000000000000000000000"), true).counts.wrong_payloads, 1u);
   EXPECT_EQ(read(text("short"), true).counts.wrong_payloads, 1u);
   EXPECT_EQ(read(text("short")).counts.wrong_payloads, 0u);
+  EXPECT_EQ(read(text(kMd5) + text(kMd5) + text("short"), true).counts.verified_payloads, 2u);
+  EXPECT_EQ(read(text(kMd5)).counts.verified_payloads, 0u);
+  // Cut off in its payload, or announced and not there: nothing was compared.
+  const std::string whole = text(kMd5);
+  EXPECT_EQ(read(whole.substr(0, whole.size() - 2), true).counts.verified_payloads, 0u);
+  EXPECT_EQ(read(whole.substr(0, whole.find('\n') + 1), true).counts.verified_payloads, 0u);
 }
 
 TEST(TraceReader, ForeignStrayAndBadLinesAreCounted) {

@@ -106,7 +106,7 @@ def test_pins_that_leave_one_choice(headway: Run, train: Any, tmp_path: Path) ->
         ("FORMAT = 2", "pins of format 2; this Headway knows 1"),
         ("FORMAT = 1", "install_inductor: AttributeError"),
         ("raise SystemExit(3)", "SystemExit: 3"),
-        (None, "FileNotFoundError"),
+        (None, "No such file"),
     ],
 )
 def test_broken_pins_cost_a_note(
@@ -124,3 +124,16 @@ def test_broken_pins_cost_a_note(
     assert "trained" in done.stdout
     notes = [line for line in done.stderr.splitlines() if "--autotune-pins" in line]
     assert len(notes) == 1 and problem in notes[0] and notes[0].endswith("; tuning in full"), notes
+
+
+def test_pins_that_are_not_there_are_told_where_nothing_is_tuned(
+    headway: Run, tmp_path: Path
+) -> None:
+    script = tmp_path / "plain.py"
+    script.write_text("print('trained')\n")
+    run = ["run", "--quiet", "--nproc", "2", "--autotune-pins"]
+    done = headway(*run, tmp_path / "nosuch.py", script)
+    assert done.stdout.count("trained") == 2
+    assert done.stderr.count("--autotune-pins") == 1, done.stderr
+    assert f"{tmp_path / 'nosuch.py'}: " in done.stderr
+    assert "--autotune-pins" not in headway(*run, script, script).stderr

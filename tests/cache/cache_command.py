@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ class Cache:
     """`headway cache` with a home of its own."""
 
     home: Path
+    variables: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
         kept = {
@@ -29,7 +30,7 @@ class Cache:
             for key, value in os.environ.items()
             if not key.startswith(("HEADWAY_CACHE", "TORCHINDUCTOR", "XDG_"))
         }
-        return kept | {"HOME": str(self.home), "LC_ALL": "C.UTF-8"}
+        return kept | {"HOME": str(self.home), "LC_ALL": "C.UTF-8"} | self.variables
 
     def command(self, *arguments: object) -> list[str]:
         return [str(HEADWAY), "cache", *map(str, arguments)]

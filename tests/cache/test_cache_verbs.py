@@ -39,6 +39,7 @@ def test_only_what_is_trusted(cache: Cache, tmp_path: Path) -> None:
     to = tmp_path / "to"
     refused = stranger.run("unpack", tmp_path / "x.hwc", "--to", to, code=2).stderr
     assert "nobody here trusts" in refused and not to.exists()
+    assert f"into a .pem file in {stranger.home}/.config/headway/trusted, or say" in refused
     assert "not trusted" in stranger.run("verify", tmp_path / "x.hwc", code=1).stdout
     # The public half, in a file.
     key = Path(cache.home / ".config/headway/cache-key.pem")
@@ -53,6 +54,44 @@ def test_only_what_is_trusted(cache: Cache, tmp_path: Path) -> None:
     assert "not signed" in cache.run("unpack", tmp_path / "u.hwc", "--to", to, code=2).stderr
     assert cache.json("unpack", tmp_path / "u.hwc", "--to", tmp_path / "to2", "--unsigned")
     assert "there is a key already" in cache.run("keygen", code=2).stderr
+
+
+def test_the_place_of_trusted_keys_is_the_real_one(cache: Cache, tmp_path: Path) -> None:
+    cache.pack(write_tree(tmp_path / "c", some_tree()), tmp_path / "x.hwc")
+    stranger = Cache(tmp_path / "stranger", {"XDG_CONFIG_HOME": str(tmp_path / "moved")})
+    stranger.home.mkdir()
+    folder = tmp_path / "moved/headway/trusted"
+    assert f"a .pem file in {folder};" in stranger.run("keygen").stderr
+    arguments = ["unpack", tmp_path / "x.hwc", "--to", tmp_path / "to"]
+    assert f"a .pem file in {folder}," in stranger.run(*arguments, code=2).stderr
+    own = tmp_path / "own.pem"
+    own.write_text(stranger.run("keygen", "--public").stdout)
+    assert f"into {own}, or say" in stranger.run(*arguments, "--trusted", own, code=2).stderr
+    stranger.variables["HEADWAY_CACHE_TRUSTED"] = str(own)
+    assert f"into {own}, or say" in stranger.run(*arguments, code=2).stderr
+    del stranger.variables["HEADWAY_CACHE_TRUSTED"]
+    # What the message says is what helps.
+    folder.mkdir()
+    (folder / "theirs.pem").write_text(cache.run("keygen", "--public").stdout)
+    assert stranger.json(*arguments)["written"] == len(some_tree())
+
+
+def test_the_public_half_of_a_key_that_is_there(cache: Cache, tmp_path: Path) -> None:
+    own = cache.home / ".config/headway/cache-key.pem"
+    refused = cache.run("keygen", code=2).stderr
+    assert f"`headway cache keygen --public {own}`" in refused
+    before = own.read_bytes()
+    told = cache.json("keygen", "--public")
+    done = cache.run("keygen", "--public")
+    assert done.stdout == told["public_pem"] and done.stderr == ""
+    assert told["path"] == str(own) and own.read_bytes() == before
+    named = tmp_path / "named.pem"
+    made = cache.run("keygen", named).stdout
+    assert made == cache.run("keygen", "--public", named).stdout != done.stdout
+    cache.variables["HEADWAY_CACHE_KEY"] = str(named)
+    assert cache.run("keygen", "--public").stdout == made
+    missing = cache.run("keygen", "--public", tmp_path / "no.pem", code=2).stderr
+    assert "no.pem: there is no key" in missing and not (tmp_path / "no.pem").exists()
 
 
 def test_damage_writes_nothing(cache: Cache, tmp_path: Path) -> None:
@@ -77,7 +116,13 @@ def test_of_another_machine(cache: Cache, tmp_path: Path) -> None:
     arguments = ["unpack", tmp_path / "x.hwc", "--to", tmp_path / "to"]
     refused = cache.run(*arguments, "--torch", "2.12.0", code=2).stderr
     assert "2.12.0" in refused and "2.13.0" in refused
-    assert cache.run(*arguments, *BOUND)
+    assert cache.run(*arguments, *BOUND).stderr == ""
+    done = cache.run(*arguments)
+    assert done.stderr.count("\n") == 1
+    assert "not compared with any torch" in done.stderr
+    assert "torch 2.13.0 of cpython-311" in done.stderr
+    told = cache.run("unpack", "--help").stdout
+    assert "(default: torch is not compared)" in told and "--family" not in told
 
 
 def test_merge_and_diff(cache: Cache, tmp_path: Path) -> None:
@@ -117,6 +162,26 @@ def test_merge_takes_what_is_damaged_from_another(
     assert "the others have what it lacks" in done.stderr
     cache.run("unpack", tmp_path / "all.hwc", "--to", tmp_path / "to")
     assert read_tree(tmp_path / "to") == some_tree()
+
+
+@pytest.mark.parametrize("part", ["cut", "empty", "head", "index", "seal"])
+@pytest.mark.parametrize("last", [False, True])
+def test_merge_without_an_index_is_an_error(
+    cache: Cache, tmp_path: Path, part: str, last: bool
+) -> None:
+    good, bad, out = (tmp_path / f"{name}.hwc" for name in ("good", "bad", "all"))
+    directory = write_tree(tmp_path / "c", some_tree())
+    cache.pack(directory, good)
+    data = bytearray(good.read_bytes())
+    at = {"cut": 0, "empty": 0, "head": 20, "index": len(data) - 200, "seal": len(data) - 1}[part]
+    data[at] ^= 0 if part in ("cut", "empty") else 1
+    bad.write_bytes(data[: {"cut": len(data) // 2, "empty": 0}.get(part)])
+    archives = [good, bad] if last else [bad, good]
+    out.write_bytes(b"was there")
+    error = cache.run("merge", *archives, "-o", out, code=2).stderr
+    assert str(bad) in error and "nothing was merged" in error and "leave it out" in error
+    assert out.read_bytes() == b"was there"
+    cache.run("merge", good, "-o", out)
 
 
 def test_ls_of_a_folder(cache: Cache, tmp_path: Path) -> None:

@@ -146,6 +146,8 @@ def test_the_first_job_shares_and_makes_a_key(first: First) -> None:
     key = first.fleet.home / ".config/headway/cache-key.pem"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert [path.name for path in key.parent.iterdir()] == [key.name]
+    (note,) = [line for line in first.done.said.splitlines() if str(key) in line]
+    assert "made" in note and "`headway cache keygen --public`" in note
 
 
 def test_another_host_starts_warm_and_has_nothing_to_add(first: First, tmp_path: Path) -> None:
@@ -155,7 +157,7 @@ def test_another_host_starts_warm_and_has_nothing_to_add(first: First, tmp_path:
     assert done.cache["pulled_files"] > 0 and done.cache["pulled_archives"] == 1
     assert done.out[0]["losses"] == first.done.out[0]["losses"]
     assert len(fleet.archives()) == 1
-    assert "pushed" not in done.said
+    assert "pushed" not in done.said and "keygen" not in done.said
     # What the cache directory of ours is called, and whose it is.
     (ours,) = (fleet.folder / f"host{fleet.hosts}").glob("headway-*")
     assert stat.S_IMODE(ours.stat().st_mode) == 0o700
@@ -247,7 +249,7 @@ BAD = {
     "damaged": (lambda fleet: damage(fleet.archives()[0]), "passed over"),
     "empty": (lambda fleet: fleet.archives()[0].write_bytes(b""), "passed over"),
     "cut": (lambda fleet: os.truncate(fleet.archives()[0], 5000), "passed over"),
-    "another's": (sign_by_another, "passed over"),
+    "another's": (sign_by_another, "into a .pem file in "),
     "unsigned": (leave_unsigned, "passed over"),
     "another torch": (of_another_torch, ""),
     "no shelf": (take_the_shelf_away, "starting cold"),
@@ -262,6 +264,7 @@ def test_a_bad_shelf_costs_a_note(first: First, tmp_path: Path, kind: str) -> No
     done = fleet.run()
     assert_cold(done)
     assert told in done.said
+    assert "--unsigned" not in done.said, "an option that `headway run` does not have"
     assert done.out[0]["losses"] == first.done.out[0]["losses"]
 
 

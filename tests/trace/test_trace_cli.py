@@ -40,11 +40,25 @@ def test_what_is_no_log(headway: Run, tmp_path: Path) -> None:
 def test_a_payload_that_was_changed(headway: Run, tmp_path: Path) -> None:
     log = tmp_path / "a.log"
     log.write_text(reasons("0/0: why\n\nnot"))
-    headway("trace", log, "--verify")
+    assert "verified" not in headway("trace", log).stdout
+    page = headway("trace", log, "--verify").stdout
+    assert page.endswith("\n1 payload verified: as torch wrote it\n")
+    told = json.loads(headway("trace", log, "--verify", "--json").stdout)
+    assert told["logs"][0]["read"]["verified_payloads"] == 1
+    twice = tmp_path / "b.log"
+    twice.write_text(2 * log.read_text())
+    page = headway("trace", twice, "--verify").stdout
+    assert page.endswith("\n2 payloads verified: all as torch wrote them\n")
+    # What could not be compared is not vouched for.
+    twice.write_text(twice.read_text() + log.read_text()[:-3])
+    page = headway("trace", twice, "--verify").stdout
+    assert page.endswith("verified: all that could be read are as torch wrote them\n")
+    twice.write_text(record({"artifact": {"name": "x", "encoding": "json"}}))
+    assert "nothing was verified" in headway("trace", twice, "--verify").stdout
     log.write_text(log.read_text().replace("why", "Why"))
     headway("trace", log)
     page = " ".join(headway("trace", log, "--verify", code=1).stdout.split())
-    assert "1 payload with another MD5; the first in line 1" in page
+    assert "1 payload with another MD5; the first in line 1" in page and "verified" not in page
 
 
 def test_a_reason_with_a_stack_is_told_once(headway: Run, tmp_path: Path) -> None:
