@@ -12,6 +12,8 @@ using failure::Role;
 
 constexpr double kHangConfidence = 0.9;
 constexpr double kLostConfidence = 0.9;
+constexpr std::string_view kStartAgain =
+    "Start it again with the same --job: it goes on from its last checkpoint, if it has saved any.";
 
 failure::Verdict retryable(std::string category, Role role, std::string origin, double confidence) {
   failure::Verdict verdict;
@@ -38,9 +40,15 @@ failure::Verdict stopped_verdict(int signal) {
   failure::Verdict verdict = retryable("stopped", Role::outcome, "user", 1);
   verdict.proof = fmt::format("the agent was sent SIG{}", sigabbrev_np(signal));
   verdict.rule = "agent.stopped";
-  verdict.next =
-      "Start it again with the same --job: it goes on from its last checkpoint, if it has "
-      "saved any.";
+  verdict.next = kStartAgain;
+  return verdict;
+}
+
+failure::Verdict unended_verdict() {
+  failure::Verdict verdict = retryable("unended", Role::outcome, "unknown", 1);
+  verdict.proof = "no end was recorded: the agent or the machine was killed, and the ranks with it";
+  verdict.rule = "agent.unended";
+  verdict.next = kStartAgain;
   return verdict;
 }
 

@@ -16,6 +16,8 @@ inline constexpr std::string_view kOwnRules = "agent.";
 failure::Verdict hang_verdict(const Remains::Hang& hang);
 // Somebody sent the agent this signal, and ranks did not end well.
 failure::Verdict stopped_verdict(int signal);
+// Nobody wrote down an end: what writes it was killed.
+failure::Verdict unended_verdict();
 // On several nodes: ranks here were ended because of another one. `told`: what it was, in words.
 failure::Verdict other_node_verdict(const cluster::Failure& failure, std::string told);
 // The same where only the first node knows more.

@@ -7,6 +7,7 @@
 
 #include "agent/diagnosis.h"
 #include "agent/failure_file.h"
+#include "agent/own_verdict.h"
 #include "base/job_path.h"
 #include "cli/report_live.h"
 #include "cli/report_text.h"
@@ -21,22 +22,6 @@ using failure::Evidence;
 using failure::Verdict;
 
 constexpr std::size_t kTextProbeBytes = 4096;
-
-// Nobody wrote down an end: what writes it was killed.
-Verdict unended_verdict() {
-  Verdict verdict;
-  verdict.category = "unended";
-  verdict.role = failure::Role::outcome;
-  verdict.origin = "unknown";
-  verdict.retryable = true;
-  verdict.confidence = 1;
-  verdict.proof = "no end was recorded: the agent or the machine was killed, and the ranks with it";
-  verdict.rule = "agent.unended";
-  verdict.next =
-      "Start it again with the same --job: it goes on from its last checkpoint, if it has saved "
-      "any.";
-  return verdict;
-}
 
 bool is_binary(const std::string& text) {
   return text.substr(0, kTextProbeBytes).find('\0') != std::string::npos;
@@ -78,7 +63,7 @@ std::string how_far(const metrics::Report& report, std::int64_t attempt) {
 void add_row(const metrics::FailureRow& row, Question& question) {
   Evidence& evidence = question.evidence;
   if (!row.rank && row.exit_code == 0 && row.signal == 0 && row.origin != "preemption") {
-    question.seen = unended_verdict();
+    question.seen = agent::unended_verdict();
     return;
   }
   const int rank = row.rank ? static_cast<int>(*row.rank) : failure::kNoRank;
@@ -144,7 +129,7 @@ Result<Question> ask_about_job(const std::string& job, const interchange::LoadOp
   question.about = "job " + streams->job;
   const metrics::Report& report = view->report;
   if (view->state == JobState::unended) {
-    question.seen = unended_verdict();
+    question.seen = agent::unended_verdict();
     if (!report.attempts.empty()) question.reached = how_far(report, report.attempts.back().id);
     return question;
   }

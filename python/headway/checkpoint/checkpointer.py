@@ -107,6 +107,7 @@ class Checkpointer:
             self.place, self.folder, *self._keep, self.upload, keep_uploaded
         )
         self.group = agree.Group()
+        self._often = stage_steps is not None
         self.staging = Staging(
             staging,
             self.place,
@@ -115,7 +116,7 @@ class Checkpointer:
             model=model,
             optimizer=optimizer,
             tables=tables,
-            often=stage_steps is not None,
+            often=self._often,
         )
         self.cadence: Cadence = (
             EverySteps(every_steps, stage_steps)
@@ -124,7 +125,6 @@ class Checkpointer:
         )
         self.clock = Clock()
         self._outcome = Outcome(self.trainer, self.place, self.cadence)
-        self._often = stage_steps is not None
         self.skipped = 0  # saves that found no room
         self._damaged: set[str] = set()  # names of checkpoints that restore() found to be
         # The step that the state is of, as far as maybe_save() was told; None: save() decides.
