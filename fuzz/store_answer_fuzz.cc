@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)parse_completed(text);
   (void)parse_deleted(text);
   const Credentials credentials{"AKID", Secret("secret-of-the-fuzzer"), Secret("token")};
-  const HttpAnswer answer{.status = 403, .headers = {}, .body = std::string(text)};
+  const headway::net::HttpAnswer answer{.status = 403, .headers = {}, .body = std::string(text)};
   const auto status =
       error_status({"put", "s3://b/k", "https://h", 1}, 403, read_error(answer, credentials));
   HW_CHECK(status.message().size() < 1000);

@@ -180,7 +180,7 @@ TEST(Remote, ADamagedObjectDoesNotComeDown) {
   // Damaged on the way, once: read again.
   f.sim.set(object, good);
   std::atomic<int> damaged = 0;
-  f.sim.after = [&](const object_store::HttpRequest& request, object_store::Exchange&) {
+  f.sim.after = [&](const net::HttpRequest& request, net::Exchange&) {
     if (request.into.size() > 100'000 && damaged++ == 0) request.into[77] ^= std::byte{4};
   };
   const auto down = f.remote.download(name, copy);
@@ -297,7 +297,7 @@ TEST(Remote, TheNewestGoodOne) {
   ASSERT_EQ(passed.size(), 2U);
   EXPECT_THAT(passed[0], HasSubstr("MANIFEST.json: not a good manifest"));
   EXPECT_THAT(passed[1], HasSubstr("/a: not there"));
-  f.sim.before = [](const object_store::HttpRequest&, std::size_t) {
+  f.sim.before = [](const net::HttpRequest&, std::size_t) {
     return std::optional(object_store::error_answer(503, "SlowDown"));
   };
   EXPECT_FALSE(f.remote.newest_good(passed).ok()) << "no answer is not an older checkpoint";

@@ -111,6 +111,10 @@ void Verb::require_verb() {
   self_->require_subcommand(1);
 }
 
+bool Verb::any_verb_was_named() const {
+  return !self_->get_subcommands().empty();
+}
+
 Option* Verb::keep(CLI::Option* option) {
   options_.push_back(std::unique_ptr<Option>(new Option(option)));
   return options_.back().get();

@@ -53,7 +53,8 @@ class Verb {
 
   Verb* add_verb(const std::string& name, const std::string& what);
   void require_verb();
-  void hide();  // from the help
+  [[nodiscard]] bool any_verb_was_named() const;  // in a callback
+  void hide();                                    // from the help
 
   // A name without dashes is that of a positional argument.
   Option* add_option(const std::string& names, std::string& to, const std::string& help = "");

@@ -8,19 +8,12 @@
 
 #include "cli/advice.h"
 #include "cli/style.h"
+#include "metrics/job_state.h"
 #include "metrics/report.h"
 
 namespace headway::cli {
 
-// How the job stands, which a window's report alone does not say.
-enum class JobState : std::uint8_t {
-  running,     // its agent is alive
-  restarting,  // its agent is alive, the newest attempt has failed
-  clean,
-  stopped,  // told to end, and did so in good order
-  failed,
-  unended,  // nothing says that it ended, and nobody is running it
-};
+using metrics::JobState;  // how the job stands, which a window's report alone does not say
 
 struct TextOptions {
   Style style;
@@ -30,10 +23,6 @@ struct TextOptions {
   std::int64_t job_wall_ns = 0;     // of the whole job
   std::optional<SaveAdvice> saves;  // how often to save, where the report's advice needs it
 };
-
-[[nodiscard]] constexpr bool is_over(JobState state) {
-  return state != JobState::running && state != JobState::restarting;
-}
 
 // "3"; of a job that was run several times "2.3": the third launch of the second run.
 [[nodiscard]] std::string attempt_label(std::int64_t id, const metrics::Report& report);

@@ -138,4 +138,13 @@ inline constexpr std::uint32_t name_parts_max = kNameBytesMax / kNameBytesPerRec
   return (check << 8) | static_cast<std::uint32_t>(type);
 }
 
+[[nodiscard]] constexpr EventType type_of(const Record& record) {
+  return static_cast<EventType>(record.commit & 0xFF);
+}
+// Whether a committed record is as it was written.
+[[nodiscard]] constexpr bool is_sound(const Record& record) {
+  return record_check(record.t, record.a, record.b, record.name, record.lane, type_of(record)) ==
+         record.commit >> 8;
+}
+
 }  // namespace headway::event

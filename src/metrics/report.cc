@@ -255,7 +255,7 @@ void count_saves(Report& r, const JobResult& job) {
     r.saves += a.facts.saves;
     r.failed_saves += a.facts.failed_saves.size();
     if (a.facts.saves > 1) {
-      spanned_ns += a.facts.last_save_ns - a.facts.first_save_ns;
+      spanned_ns += std::max<std::int64_t>(0, a.facts.last_save->t_ns - a.facts.first_save->t_ns);
       intervals += a.facts.saves - 1;
     }
   }

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "net/percent.h"
 #include "object_store/hash.h"
 #include "object_store/sigv4.h"
 #include "object_store/xml.h"
@@ -40,7 +41,7 @@ class Keys {
  public:
   explicit Keys(const Xml& xml) : encoded_(xml.child_text(xml.root(), "EncodingType") == "url") {}
   [[nodiscard]] std::optional<std::string> read(std::string_view text) const {
-    std::string key = encoded_ ? percent_decoded(text, true) : std::string(text);
+    std::string key = encoded_ ? net::percent_decoded(text, true) : std::string(text);
     if (key.empty() || key.size() > key_bytes_max) return std::nullopt;
     return key;
   }

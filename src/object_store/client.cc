@@ -22,7 +22,7 @@ std::string amazon_host(const std::string& region) {
   return fmt::format("s3.{}.amazonaws.com{}", region, region.starts_with("cn-") ? ".cn" : "");
 }
 
-std::int64_t asked_wait_ns(const HttpAnswer& answer) {
+std::int64_t asked_wait_ns(const net::HttpAnswer& answer) {
   const std::string_view text = answer.header("retry-after");
   std::uint32_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
@@ -47,7 +47,7 @@ Runtime real_runtime(const std::atomic<bool>* stop) {
           .seed = static_cast<std::uint64_t>(random()) << 32 | random()};
 }
 
-Client::Client(Transport& transport, Settings settings, std::string bucket, RetryPolicy retry,
+Client::Client(net::Transport& transport, Settings settings, std::string bucket, RetryPolicy retry,
                Runtime runtime)
     : transport_(transport),
       settings_(std::move(settings)),
@@ -83,14 +83,14 @@ base::BackOff Client::back_off() {
   return {retry_.shortest_ns, retry_.longest_ns, runtime_.seed + 0x9E37 * ++draws_};
 }
 
-void Client::wait(base::BackOff& draw, const HttpAnswer& answer) {
+void Client::wait(base::BackOff& draw, const net::HttpAnswer& answer) {
   const std::int64_t asked = std::min(asked_wait_ns(answer), retry_.longest_ns);
   runtime_.sleep(std::max(draw.next_ns(), asked));
 }
 
-HttpRequest Client::request_for(const Question& question) const {
+net::HttpRequest Client::request_for(const Question& question) const {
   const bool tls = !settings_.endpoint || settings_.endpoint->tls;
-  HttpRequest request;
+  net::HttpRequest request;
   request.method = question.method;
   const std::string path = base_path_ + "/" + question.key;
   request.url = (tls ? "https://" : "http://") + host_ + target_of(path, question.query);
@@ -116,18 +116,18 @@ HttpRequest Client::request_for(const Question& question) const {
   return request;
 }
 
-Exchange Client::ask_once(const Question& question) {
+net::Exchange Client::ask_once(const Question& question) {
   return transport_.send(request_for(question));
 }
 
-Result<HttpAnswer> Client::ask(const Question& question, const Judge& judge) {
+Result<net::HttpAnswer> Client::ask(const Question& question, const Judge& judge) {
   base::BackOff draw = back_off();
   for (int tried = 1;; ++tried) {
-    Exchange exchange = ask_once(question);
-    HttpAnswer& answer = exchange.answer;
+    net::Exchange exchange = ask_once(question);
+    net::HttpAnswer& answer = exchange.answer;
     Status status;
     bool again = false;
-    if (exchange.failure != Failure::none) {
+    if (exchange.failure != net::Failure::none) {
       // libcurl's words may quote what the server said.
       status = failure_status(where(question, tried), exchange.failure,
                               cleaned(exchange.why, settings_.credentials));

@@ -10,9 +10,10 @@
 
 #include "base/back_off.h"
 #include "base/status.h"
+#include "net/http.h"
 #include "object_store/credentials.h"
 #include "object_store/errors.h"
-#include "object_store/http.h"
+#include "object_store/sigv4.h"
 
 namespace headway::object_store {
 
@@ -38,10 +39,10 @@ struct Question {
   std::string method = {};  // "PUT"
   std::string key = {};     // empty: the bucket itself
   Query query = {};
-  Headers headers = {};  // besides those that every request has
+  net::Headers headers = {};  // besides those that every request has
   std::span<const std::byte> body = {};
   std::span<std::byte> into = {};
-  std::size_t body_bytes_max = answer_bytes_max;
+  std::size_t body_bytes_max = net::answer_bytes_max;
   const std::atomic<bool>* stop = nullptr;  // no other try when it is set
   std::string* error_code = nullptr;        // gets the store's own word for a final error
 };
@@ -51,16 +52,16 @@ struct Complaint {
   base::Status status;
   bool again = false;
 };
-using Judge = std::function<std::optional<Complaint>(const HttpAnswer&)>;
+using Judge = std::function<std::optional<Complaint>(const net::HttpAnswer&)>;
 
 class Client {
  public:
-  Client(Transport& transport, Settings settings, std::string bucket, RetryPolicy retry,
+  Client(net::Transport& transport, Settings settings, std::string bucket, RetryPolicy retry,
          Runtime runtime);
 
-  base::Result<HttpAnswer> ask(const Question& question, const Judge& judge = {});
+  base::Result<net::HttpAnswer> ask(const Question& question, const Judge& judge = {});
   // One try, whatever comes of it; for who goes on from where the last one was cut.
-  Exchange ask_once(const Question& question);
+  net::Exchange ask_once(const Question& question);
 
   [[nodiscard]] const Credentials& credentials() const { return settings_.credentials; }
   [[nodiscard]] const RetryPolicy& retry() const { return retry_; }
@@ -68,12 +69,12 @@ class Client {
   [[nodiscard]] Where where(const Question& question, int tries) const;
   [[nodiscard]] base::BackOff back_off();
   // As long as the draw says, or as long as the server asks for, up to the longest.
-  void wait(base::BackOff& draw, const HttpAnswer& answer);
+  void wait(base::BackOff& draw, const net::HttpAnswer& answer);
 
  private:
-  HttpRequest request_for(const Question& question) const;
+  net::HttpRequest request_for(const Question& question) const;
 
-  Transport& transport_;
+  net::Transport& transport_;
   const Settings settings_;
   const std::string bucket_;
   const RetryPolicy retry_;

@@ -32,7 +32,7 @@ Result<std::string> Store::get_text(const std::string& key, std::size_t bytes_ma
                           .key = key,
                           .headers = {{"x-amz-checksum-mode", "ENABLED"}},
                           .body_bytes_max = bytes_max};
-  const auto judge = [&](const HttpAnswer& answer) -> std::optional<Complaint> {
+  const auto judge = [&](const net::HttpAnswer& answer) -> std::optional<Complaint> {
     const auto crc = crc32c_of_text(answer.header("x-amz-checksum-crc32c"));
     if (!crc || *crc == base::crc32c(answer.body.data(), answer.body.size())) return std::nullopt;
     return Complaint{Status::corrupt(fmt::format("get {}: its bytes do not have its checksum: it "
@@ -64,8 +64,8 @@ Status Store::get_range(const std::string& key, const std::string& etag, std::ui
     Question question{.verb = "get", .method = "GET", .key = key, .into = into};
     question.headers = {{"range", fmt::format("bytes={}-{}", offset, offset + into.size() - 1)}};
     if (!etag.empty()) question.headers.emplace_back("if-match", '"' + etag + '"');
-    const Exchange exchange = client_.ask_once(question);
-    const HttpAnswer& answer = exchange.answer;
+    const net::Exchange exchange = client_.ask_once(question);
+    const net::HttpAnswer& answer = exchange.answer;
     const Where where = client_.where(question, tried);
     const bool good = answer.status == 200 || answer.status == 206;
     Status status;
@@ -80,7 +80,7 @@ Status Store::get_range(const std::string& key, const std::string& etag, std::ui
                         "this store serve ranges?",
                         where.place, offset));
       }
-      if (exchange.failure != Failure::too_long) {
+      if (exchange.failure != net::Failure::too_long) {
         into = into.subspan(answer.into_bytes);
         offset += answer.into_bytes;
       }
@@ -90,7 +90,7 @@ Status Store::get_range(const std::string& key, const std::string& etag, std::ui
                                  "replaced?",
                                  where.place, offset));
     }
-    if (exchange.failure != Failure::none) {
+    if (exchange.failure != net::Failure::none) {
       status =
           failure_status(where, exchange.failure, cleaned(exchange.why, client_.credentials()));
       again = is_transient(exchange.failure);

@@ -117,7 +117,7 @@ std::string cleaned(std::string_view text, const Credentials& credentials) {
   return out;
 }
 
-StoreError read_error(const HttpAnswer& answer, const Credentials& credentials) {
+StoreError read_error(const net::HttpAnswer& answer, const Credentials& credentials) {
   StoreError error;
   if (auto xml = Xml::parse(answer.body); xml.ok() && xml->name(xml->root()) == "Error") {
     error.code = cleaned(xml->child_text(xml->root(), "Code"), credentials);
@@ -142,8 +142,9 @@ bool is_transient(int status, std::string_view code) {
          code == "IncompleteBody" || code == "XAmzContentSHA256Mismatch";
 }
 
-bool is_transient(Failure failure) {
-  return failure == Failure::connect || failure == Failure::cut || failure == Failure::stalled;
+bool is_transient(net::Failure failure) {
+  return failure == net::Failure::connect || failure == net::Failure::cut ||
+         failure == net::Failure::stalled;
 }
 
 Status error_status(const Where& where, int status, const StoreError& error) {
@@ -163,22 +164,22 @@ Status error_status(const Where& where, int status, const StoreError& error) {
                                          tries_text(where.tries), next));
 }
 
-Status failure_status(const Where& where, Failure failure, std::string_view why) {
+Status failure_status(const Where& where, net::Failure failure, std::string_view why) {
   std::string_view next = "check the network; running it again goes on where it was";
   switch (failure) {
-    case Failure::connect:
+    case net::Failure::connect:
       next = "check the endpoint (AWS_ENDPOINT_URL_S3) and the network";
       break;
-    case Failure::tls:
+    case net::Failure::tls:
       next = "certificates are always checked: name the authority's file in AWS_CA_BUNDLE";
       break;
-    case Failure::too_long:
+    case net::Failure::too_long:
       next = "the answer is longer than what was asked for: is this an object store?";
       break;
-    case Failure::none:
-    case Failure::cut:
-    case Failure::stalled:
-    case Failure::other:
+    case net::Failure::none:
+    case net::Failure::cut:
+    case net::Failure::stalled:
+    case net::Failure::other:
       break;
   }
   return Status::io(fmt::format("{} {}: {}{} ({}): {}", where.verb, where.place, why,

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "net/http.h"
 #include "object_store/credentials.h"
-#include "object_store/http.h"
 
 namespace headway::object_store {
 
@@ -18,13 +18,13 @@ struct StoreError {
 };
 
 // From the body, or where there is none, from what the headers say. Never fails.
-[[nodiscard]] StoreError read_error(const HttpAnswer& answer, const Credentials& credentials);
+[[nodiscard]] StoreError read_error(const net::HttpAnswer& answer, const Credentials& credentials);
 // Of text by others: printable, short, without what looks like a key, a signature or a token.
 [[nodiscard]] std::string cleaned(std::string_view text, const Credentials& credentials);
 
 // Worth another try as it is.
 [[nodiscard]] bool is_transient(int status, std::string_view code);
-[[nodiscard]] bool is_transient(Failure failure);
+[[nodiscard]] bool is_transient(net::Failure failure);
 
 struct Where {
   std::string verb;      // "put"
@@ -34,7 +34,7 @@ struct Where {
 };
 // "put s3://b/k: 403 AccessDenied: … (next step)"
 [[nodiscard]] base::Status error_status(const Where& where, int status, const StoreError& error);
-[[nodiscard]] base::Status failure_status(const Where& where, Failure failure,
+[[nodiscard]] base::Status failure_status(const Where& where, net::Failure failure,
                                           std::string_view why);
 
 }  // namespace headway::object_store

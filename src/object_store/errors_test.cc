@@ -12,8 +12,8 @@ using testing::Not;
 const Credentials kCredentials{"AKID", Secret("short-secret"), Secret("a-token")};
 const Where kWhere{"put", "s3://b/k", "https://h", 3};
 
-std::string line(int status, const std::string& body, const Headers& headers = {}) {
-  HttpAnswer answer{.status = status, .headers = headers, .body = body};
+std::string line(int status, const std::string& body, const net::Headers& headers = {}) {
+  net::HttpAnswer answer{.status = status, .headers = headers, .body = body};
   return error_status(kWhere, status, read_error(answer, kCredentials)).message();
 }
 
@@ -58,9 +58,9 @@ TEST(Errors, WhatIsTriedAgain) {
   }
   EXPECT_TRUE(is_transient(200, "SlowDown"));
   EXPECT_TRUE(is_transient(400, "RequestTimeout"));
-  EXPECT_TRUE(is_transient(Failure::cut));
-  EXPECT_FALSE(is_transient(Failure::tls));
-  EXPECT_FALSE(is_transient(Failure::too_long));
+  EXPECT_TRUE(is_transient(net::Failure::cut));
+  EXPECT_FALSE(is_transient(net::Failure::tls));
+  EXPECT_FALSE(is_transient(net::Failure::too_long));
 }
 
 TEST(Errors, ACallerCanTellWhatIsNotThere) {

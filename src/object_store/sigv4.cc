@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/file_system.h"
+#include "net/percent.h"
 #include "object_store/hash.h"
 
 namespace headway::object_store {
@@ -15,17 +16,12 @@ namespace {
 
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
 
-bool is_unreserved(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
 std::string encoded_query(const Query& query) {
   // By encoded name, then by encoded value: an order of bytes after encoding, not before.
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.reserve(query.size());
   for (const auto& [name, value] : query) {
-    pairs.emplace_back(percent_encoded(name, false), percent_encoded(value, false));
+    pairs.emplace_back(net::percent_encoded(name, false), net::percent_encoded(value, false));
   }
   std::sort(pairs.begin(), pairs.end());
   std::string text;
@@ -53,7 +49,7 @@ struct CanonicalHeaders {
   std::string names;
 };
 
-CanonicalHeaders canonical_headers(const Headers& headers) {
+CanonicalHeaders canonical_headers(const net::Headers& headers) {
   std::map<std::string, std::string> merged;  // values of one name in the order they came
   for (const auto& [name, value] : headers) {
     const auto [it, is_new] = merged.emplace(name, trimmed(value));
@@ -70,45 +66,8 @@ CanonicalHeaders canonical_headers(const Headers& headers) {
 
 }  // namespace
 
-std::string percent_encoded(std::string_view text, bool keep_slash) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    if (is_unreserved(c) || (c == '/' && keep_slash)) {
-      out += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += {'%', digits[byte >> 4], digits[byte & 15]};
-    }
-  }
-  return out;
-}
-
-std::string percent_decoded(std::string_view text, bool plus_is_space) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
-  };
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool pair =
-        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-    if (pair) {
-      out += static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i] == '+' && plus_is_space ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-
 std::string target_of(std::string_view path, const Query& query) {
-  std::string target = percent_encoded(path, true);
+  std::string target = net::percent_encoded(path, true);
   if (!query.empty()) target += "?" + encoded_query(query);
   return target;
 }
@@ -122,15 +81,15 @@ std::string amz_date(std::int64_t now_s) {
 }
 
 std::string canonical_request(std::string_view method, std::string_view path, const Query& query,
-                              const Headers& headers, std::string_view payload_hash) {
+                              const net::Headers& headers, std::string_view payload_hash) {
   const CanonicalHeaders canonical = canonical_headers(headers);
-  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", method, percent_encoded(path, true),
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n{}", method, net::percent_encoded(path, true),
                      encoded_query(query), canonical.lines, canonical.names, payload_hash);
 }
 
 std::string authorization(const Credentials& credentials, const Signing& signing,
                           std::string_view method, std::string_view path, const Query& query,
-                          const Headers& headers, std::string_view payload_hash) {
+                          const net::Headers& headers, std::string_view payload_hash) {
   const std::string date = amz_date(signing.now_s);
   const std::string day = date.substr(0, 8);
   const std::string scope =

@@ -9,12 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "net/http.h"
 #include "object_store/credentials.h"
 
 namespace headway::object_store {
 
-// Names in lower case; in any order.
-using Headers = std::vector<std::pair<std::string, std::string>>;
 // Not encoded; in any order.
 using Query = std::vector<std::pair<std::string, std::string>>;
 
@@ -27,9 +26,6 @@ struct Signing {
   std::int64_t now_s = 0;  // real time, seconds since 1970
 };
 
-// Every byte but letters, digits, '-', '.', '_' and '~' as %XX; '/' too unless it is kept.
-[[nodiscard]] std::string percent_encoded(std::string_view text, bool keep_slash);
-[[nodiscard]] std::string percent_decoded(std::string_view text, bool plus_is_space);
 // "?a=1&b=": sorted and encoded; empty for none.
 [[nodiscard]] std::string target_of(std::string_view path, const Query& query);
 
@@ -37,13 +33,13 @@ struct Signing {
 
 // The canonical request; for tests, and for who wants to know why a server says no.
 [[nodiscard]] std::string canonical_request(std::string_view method, std::string_view path,
-                                            const Query& query, const Headers& headers,
+                                            const Query& query, const net::Headers& headers,
                                             std::string_view payload_hash);
 // The value of the Authorization header. All of `headers` are signed; "host", "x-amz-date" and with
 // a token "x-amz-security-token" must be among them.
 [[nodiscard]] std::string authorization(const Credentials& credentials, const Signing& signing,
                                         std::string_view method, std::string_view path,
-                                        const Query& query, const Headers& headers,
+                                        const Query& query, const net::Headers& headers,
                                         std::string_view payload_hash);
 
 }  // namespace headway::object_store

@@ -6,20 +6,21 @@
 #include <random>
 
 #include "base/crc32c.h"
+#include "net/percent.h"
 #include "object_store/xml.h"
 
 namespace headway::object_store {
 namespace {
 
-std::string header_of(const HttpRequest& request, std::string_view name) {
+std::string header_of(const net::HttpRequest& request, std::string_view name) {
   for (const auto& [each, value] : request.headers) {
     if (each == name) return value;
   }
   return {};
 }
 
-Exchange answer(int status, std::string body = {}, Headers headers = {}) {
-  Exchange exchange;
+net::Exchange answer(int status, std::string body = {}, net::Headers headers = {}) {
+  net::Exchange exchange;
   exchange.answer.status = status;
   exchange.answer.body = std::move(body);
   exchange.answer.headers = std::move(headers);
@@ -37,14 +38,14 @@ std::string value_of(const std::map<std::string, std::string>& query, const std:
 
 }  // namespace
 
-Exchange error_answer(int status, const std::string& code) {
+net::Exchange error_answer(int status, const std::string& code) {
   return answer(status, fmt::format("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{}"
                                     "</Code><Message>m</Message></Error>",
                                     code));
 }
 
-Exchange failed(Failure failure) {
-  Exchange exchange;
+net::Exchange failed(net::Failure failure) {
+  net::Exchange exchange;
   exchange.failure = failure;
   exchange.why = "it failed";
   return exchange;
@@ -120,12 +121,12 @@ SimStore::Object SimStore::made_of(std::string data) const {
   return object;
 }
 
-Exchange SimStore::send(const HttpRequest& request) {
+net::Exchange SimStore::send(const net::HttpRequest& request) {
   std::size_t number = 0;
   {
     const std::lock_guard lock(mutex_);
     number = number_++;
-    if (dies_at_ && number >= *dies_at_) return failed(Failure::other);
+    if (dies_at_ && number >= *dies_at_) return failed(net::Failure::other);
   }
   if (before) {
     if (auto instead = before(request, number)) return *instead;
@@ -135,16 +136,16 @@ Exchange SimStore::send(const HttpRequest& request) {
   if (!url.starts_with(front)) return error_answer(404, "NoSuchBucket");
   url.remove_prefix(front.size());
   const std::size_t mark = url.find('?');
-  const std::string key = percent_decoded(url.substr(0, mark), false);
+  const std::string key = net::percent_decoded(url.substr(0, mark), false);
   Arguments query;
   for (std::string_view rest = mark == std::string_view::npos ? "" : url.substr(mark + 1);
        !rest.empty();) {
     const std::string_view pair = rest.substr(0, rest.find('&'));
     rest.remove_prefix(std::min(rest.size(), pair.size() + 1));
     query[std::string(pair.substr(0, pair.find('=')))] =
-        percent_decoded(pair.substr(pair.find('=') + 1), false);
+        net::percent_decoded(pair.substr(pair.find('=') + 1), false);
   }
-  Exchange exchange;
+  net::Exchange exchange;
   {
     const std::lock_guard lock(mutex_);
     log_.push_back(fmt::format("{} {}", request.method, url));
@@ -154,8 +155,8 @@ Exchange SimStore::send(const HttpRequest& request) {
   return exchange;
 }
 
-Exchange SimStore::handle(const HttpRequest& request, const std::string& key,
-                          const Arguments& query) {
+net::Exchange SimStore::handle(const net::HttpRequest& request, const std::string& key,
+                               const Arguments& query) {
   const std::string& method = request.method;
   if (method == "GET" && query.contains("list-type")) return list(query);
   if (method == "GET" && query.contains("uploads")) return list_uploads(query);
@@ -182,7 +183,7 @@ Exchange SimStore::handle(const HttpRequest& request, const std::string& key,
   return error_answer(405, "MethodNotAllowed");
 }
 
-Exchange SimStore::get(const HttpRequest& request, const std::string& key) {
+net::Exchange SimStore::get(const net::HttpRequest& request, const std::string& key) {
   const auto it = objects_.find(key);
   if (it == objects_.end()) {
     return request.method == "HEAD" ? answer(404) : error_answer(404, "NoSuchKey");
@@ -192,7 +193,7 @@ Exchange SimStore::get(const HttpRequest& request, const std::string& key) {
   if (!match.empty() && plain_etag(match) != object.etag) {
     return error_answer(412, "PreconditionFailed");
   }
-  Exchange out = answer(200, {}, {{"etag", '"' + object.etag + '"'}});
+  net::Exchange out = answer(200, {}, {{"etag", '"' + object.etag + '"'}});
   if (!object.crc32c.empty()) {
     out.answer.headers.emplace_back("x-amz-checksum-crc32c", object.crc32c);
   }
@@ -212,21 +213,22 @@ Exchange SimStore::get(const HttpRequest& request, const std::string& key) {
         fmt::format("bytes {}-{}/{}", begin, begin + data.size() - 1, object.data.size()));
   }
   if (request.into.empty()) {
-    if (data.size() > request.body_bytes_max) return failed(Failure::too_long);
+    if (data.size() > request.body_bytes_max) return failed(net::Failure::too_long);
     out.answer.body = data;
   } else {
-    if (data.size() > request.into.size()) return failed(Failure::too_long);
+    if (data.size() > request.into.size()) return failed(net::Failure::too_long);
     std::memcpy(request.into.data(), data.data(), data.size());
     out.answer.into_bytes = data.size();
   }
   return out;
 }
 
-Exchange SimStore::put(const HttpRequest& request, const std::string& key, const Arguments& query) {
+net::Exchange SimStore::put(const net::HttpRequest& request, const std::string& key,
+                            const Arguments& query) {
   Object object = made_of(text_of(request.body));
   const std::string said = header_of(request, "x-amz-checksum-crc32c");
   if (habits_.confirms_crc32c && said != object.crc32c) return error_answer(400, "BadDigest");
-  Exchange out = answer(200, {}, {{"etag", '"' + object.etag + '"'}});
+  net::Exchange out = answer(200, {}, {{"etag", '"' + object.etag + '"'}});
   if (habits_.confirms_crc32c) {
     out.answer.headers.emplace_back("x-amz-checksum-crc32c", object.crc32c);
   }
@@ -241,7 +243,7 @@ Exchange SimStore::put(const HttpRequest& request, const std::string& key, const
   return out;
 }
 
-Exchange SimStore::list(const Arguments& query) const {
+net::Exchange SimStore::list(const Arguments& query) const {
   const std::string prefix = value_of(query, "prefix");
   const std::string delimiter = value_of(query, "delimiter");
   const std::string after_key = value_of(query, "continuation-token");
@@ -268,10 +270,10 @@ Exchange SimStore::list(const Arguments& query) const {
     if (common.empty()) {
       body += fmt::format(
           "<Contents><Key>{}</Key><Size>{}</Size><ETag>&quot;{}&quot;</ETag></Contents>",
-          percent_encoded(key, true), object.data.size(), object.etag);
+          net::percent_encoded(key, true), object.data.size(), object.etag);
     } else {
       body += fmt::format("<CommonPrefixes><Prefix>{}</Prefix></CommonPrefixes>",
-                          percent_encoded(common, true));
+                          net::percent_encoded(common, true));
     }
   }
   body += fmt::format("<IsTruncated>{}</IsTruncated>", truncated);
@@ -281,7 +283,7 @@ Exchange SimStore::list(const Arguments& query) const {
   return answer(200, body + "</ListBucketResult>");
 }
 
-Exchange SimStore::list_uploads(const Arguments& query) const {
+net::Exchange SimStore::list_uploads(const Arguments& query) const {
   std::string body = "<ListMultipartUploadsResult>";
   const std::string after_id = value_of(query, "upload-id-marker");
   std::size_t count = 0;
@@ -306,7 +308,7 @@ Exchange SimStore::list_uploads(const Arguments& query) const {
   return answer(200, body + "</ListMultipartUploadsResult>");
 }
 
-Exchange SimStore::list_parts(const Arguments& query) const {
+net::Exchange SimStore::list_parts(const Arguments& query) const {
   const auto it = uploads_.find(value_of(query, "uploadId"));
   if (it == uploads_.end()) return error_answer(404, "NoSuchUpload");
   const std::string marker = value_of(query, "part-number-marker");
@@ -336,7 +338,7 @@ Exchange SimStore::list_parts(const Arguments& query) const {
   return answer(200, body + "</ListPartsResult>");
 }
 
-Exchange SimStore::complete(const HttpRequest& request, const Arguments& query) {
+net::Exchange SimStore::complete(const net::HttpRequest& request, const Arguments& query) {
   const auto it = uploads_.find(value_of(query, "uploadId"));
   if (it == uploads_.end()) return error_answer(404, "NoSuchUpload");
   auto xml = Xml::parse(text_of(request.body));
@@ -365,7 +367,7 @@ Exchange SimStore::complete(const HttpRequest& request, const Arguments& query) 
                                  etag));
 }
 
-Exchange SimStore::remove_many(const HttpRequest& request) {
+net::Exchange SimStore::remove_many(const net::HttpRequest& request) {
   if (header_of(request, "content-md5") != base64(md5(request.body))) {
     return error_answer(400, "BadDigest");
   }

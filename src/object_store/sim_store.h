@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "object_store/http.h"
+#include "net/http.h"
 #include "object_store/store.h"
 
 namespace headway::object_store {
 
-class SimStore final : public Transport {
+class SimStore final : public net::Transport {
  public:
   // Of this and no other bucket.
   static constexpr const char* bucket = "bucket";
@@ -28,12 +28,12 @@ class SimStore final : public Transport {
   explicit SimStore(Habits habits) : habits_(habits) {}
   SimStore() : SimStore(Habits()) {}
 
-  Exchange send(const HttpRequest& request) override;
+  net::Exchange send(const net::HttpRequest& request) override;
 
   // Before the store sees it; an exchange: it never does. `number` from 0.
-  std::function<std::optional<Exchange>(const HttpRequest&, std::size_t number)> before;
+  std::function<std::optional<net::Exchange>(const net::HttpRequest&, std::size_t number)> before;
   // What the answer becomes on its way back.
-  std::function<void(const HttpRequest&, Exchange&)> after;
+  std::function<void(const net::HttpRequest&, net::Exchange&)> after;
 
   // From the n-th request from now on, nothing gets through: the process is as good as dead.
   void die_at(std::optional<std::size_t> number);
@@ -56,14 +56,16 @@ class SimStore final : public Transport {
   };
   using Arguments = std::map<std::string, std::string>;
 
-  Exchange handle(const HttpRequest& request, const std::string& key, const Arguments& query);
-  Exchange get(const HttpRequest& request, const std::string& key);
-  Exchange put(const HttpRequest& request, const std::string& key, const Arguments& query);
-  Exchange list(const Arguments& query) const;
-  Exchange list_uploads(const Arguments& query) const;
-  Exchange list_parts(const Arguments& query) const;
-  Exchange complete(const HttpRequest& request, const Arguments& query);
-  Exchange remove_many(const HttpRequest& request);
+  net::Exchange handle(const net::HttpRequest& request, const std::string& key,
+                       const Arguments& query);
+  net::Exchange get(const net::HttpRequest& request, const std::string& key);
+  net::Exchange put(const net::HttpRequest& request, const std::string& key,
+                    const Arguments& query);
+  net::Exchange list(const Arguments& query) const;
+  net::Exchange list_uploads(const Arguments& query) const;
+  net::Exchange list_parts(const Arguments& query) const;
+  net::Exchange complete(const net::HttpRequest& request, const Arguments& query);
+  net::Exchange remove_many(const net::HttpRequest& request);
   [[nodiscard]] Object made_of(std::string data) const;
 
   const Habits habits_;
@@ -77,8 +79,8 @@ class SimStore final : public Transport {
 };
 
 // An answer with an XML error.
-[[nodiscard]] Exchange error_answer(int status, const std::string& code);
-[[nodiscard]] Exchange failed(Failure failure);
+[[nodiscard]] net::Exchange error_answer(int status, const std::string& code);
+[[nodiscard]] net::Exchange failed(net::Failure failure);
 
 [[nodiscard]] Settings test_settings();
 // Time stands still, nobody sleeps; the waits go into `waits` where given.

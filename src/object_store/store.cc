@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/crc32c.h"
-#include "object_store/curl_transport.h"
+#include "net/curl_transport.h"
 #include "object_store/xml.h"
 
 namespace headway::object_store {
@@ -31,7 +31,7 @@ bool fits_xml(std::string_view key) {
 
 }  // namespace
 
-Store::Store(Transport& transport, Settings settings, std::string bucket, StoreOptions options,
+Store::Store(net::Transport& transport, Settings settings, std::string bucket, StoreOptions options,
              Runtime runtime)
     : client_(transport, std::move(settings), std::move(bucket), options.retry, std::move(runtime)),
       options_(options) {
@@ -42,11 +42,11 @@ Store::Store(Transport& transport, Settings settings, std::string bucket, StoreO
 RealStore open_store(Settings settings, const std::string& bucket, const StoreOptions& options) {
   HW_CHECK(options.part_bytes >= part_bytes_min);  // a real store refuses smaller ones
   RealStore out;
-  out.transport =
-      std::make_unique<CurlTransport>(CurlOptions{.ca_file = settings.ca_file,
-                                                  .connect_timeout_s = options.connect_timeout_s,
-                                                  .stall_timeout_s = options.stall_timeout_s,
-                                                  .stop = options.stop});
+  out.transport = std::make_unique<net::CurlTransport>(
+      net::CurlOptions{.ca_file = settings.ca_file,
+                       .connect_timeout_s = options.connect_timeout_s,
+                       .stall_timeout_s = options.stall_timeout_s,
+                       .stop = options.stop});
   out.store = std::make_unique<Store>(*out.transport, std::move(settings), bucket, options,
                                       real_runtime(options.stop));
   return out;
@@ -139,7 +139,7 @@ Status Store::remove_many(const std::vector<std::string>& keys) {
         .headers = {{"content-md5", base64(md5(data))}, {"content-type", "application/xml"}},
         .body = data};
     const Where where = client_.where(question, 1);
-    const auto judge = [&](const HttpAnswer& answer) -> std::optional<Complaint> {
+    const auto judge = [&](const net::HttpAnswer& answer) -> std::optional<Complaint> {
       auto failed = parse_deleted(answer.body);
       if (!failed.ok()) return Complaint{prefixed(where, failed.status()), false};
       for (const NotDeleted& each : *failed) {

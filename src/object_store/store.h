@@ -56,7 +56,7 @@ struct Listing {
 
 class Store {
  public:
-  Store(Transport& transport, Settings settings, std::string bucket, StoreOptions options,
+  Store(net::Transport& transport, Settings settings, std::string bucket, StoreOptions options,
         Runtime runtime);
 
   base::Result<ObjectInfo> head(const std::string& key);
@@ -95,7 +95,7 @@ class Store {
   base::Result<bool> is_there(const std::string& key, Source& source, const PartPlan& plan);
   base::Result<std::vector<UploadEntry>> list_uploads(const std::string& prefix);
   base::Status abort_upload(const UploadEntry& upload);
-  base::Result<HttpAnswer> send_body(Question question, std::uint32_t crc32c);
+  base::Result<net::HttpAnswer> send_body(Question question, std::uint32_t crc32c);
 
   Client client_;
   const StoreOptions options_;
@@ -103,7 +103,7 @@ class Store {
 
 // With libcurl and this machine's clock.
 struct RealStore {
-  std::unique_ptr<Transport> transport;
+  std::unique_ptr<net::Transport> transport;
   std::unique_ptr<Store> store;
 };
 [[nodiscard]] RealStore open_store(Settings settings, const std::string& bucket,

@@ -54,7 +54,7 @@ TEST(Store, PutGetHeadListRemove) {
 
 TEST(Store, RequestsAreSignedAndSaySo) {
   Fixture f;
-  f.sim.before = [](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
+  f.sim.before = [](const net::HttpRequest& request, std::size_t) -> std::optional<net::Exchange> {
     std::string names;
     for (const auto& [name, value] : request.headers) {
       names += name + " ";
@@ -74,7 +74,7 @@ TEST(Store, AmazonsOwnHosts) {
         std::tuple("plain", "cn-north-1", "https://plain.s3.cn-north-1.amazonaws.com.cn/k")}) {
     SimStore sim;
     std::string seen, hash;
-    sim.before = [&](const HttpRequest& request, std::size_t) {
+    sim.before = [&](const net::HttpRequest& request, std::size_t) {
       seen = request.url;
       for (const auto& [name, value] : request.headers) {
         if (name == "x-amz-content-sha256") hash = value;
@@ -94,10 +94,10 @@ TEST(Store, AmazonsOwnHosts) {
 TEST(Store, TriesAgainAndGivesUp) {
   Fixture f;
   int left = 3;
-  f.sim.before = [&](const HttpRequest&, std::size_t) -> std::optional<Exchange> {
+  f.sim.before = [&](const net::HttpRequest&, std::size_t) -> std::optional<net::Exchange> {
     if (left-- <= 0) return std::nullopt;
     return left == 2   ? error_answer(503, "SlowDown")
-           : left == 1 ? failed(Failure::cut)
+           : left == 1 ? failed(net::Failure::cut)
                        : error_answer(500, "InternalError");
   };
   EXPECT_TRUE(f.store.put("k", base::bytes_of("x")).ok());
@@ -112,7 +112,7 @@ TEST(Store, TriesAgainAndGivesUp) {
   EXPECT_THAT(status.message(), HasSubstr("put s3://bucket/k: 500 InternalError"));
   EXPECT_THAT(status.message(), HasSubstr("after 7 tries"));
   EXPECT_EQ(f.waits.size(), 6U);
-  f.sim.before = [&](const HttpRequest&, std::size_t) {
+  f.sim.before = [&](const net::HttpRequest&, std::size_t) {
     return std::optional(error_answer(403, "SignatureDoesNotMatch"));
   };
   f.waits.clear();
@@ -123,9 +123,9 @@ TEST(Store, TriesAgainAndGivesUp) {
 TEST(Store, TheServerMayAskForAWait) {
   Fixture f;
   int left = 2;
-  f.sim.before = [&](const HttpRequest&, std::size_t) -> std::optional<Exchange> {
+  f.sim.before = [&](const net::HttpRequest&, std::size_t) -> std::optional<net::Exchange> {
     if (left == 0) return std::nullopt;
-    Exchange slow = error_answer(503, "SlowDown");
+    net::Exchange slow = error_answer(503, "SlowDown");
     slow.answer.headers.emplace_back("retry-after", left-- == 2 ? "15" : "99999");
     return slow;
   };
@@ -134,21 +134,22 @@ TEST(Store, TheServerMayAskForAWait) {
 }
 
 TEST(Store, WhatWasPutIsConfirmed) {
-  const auto put = [](SimStore::Habits habits, bool accept,
-                      const std::function<void(const HttpRequest&, Exchange&)>& after = {}) {
-    StoreOptions options;
-    options.accept_unconfirmed = accept;
-    Fixture f(habits, options);
-    f.sim.after = after;
-    return f.store.put("k", base::bytes_of("some data")).message();
-  };
+  const auto put =
+      [](SimStore::Habits habits, bool accept,
+         const std::function<void(const net::HttpRequest&, net::Exchange&)>& after = {}) {
+        StoreOptions options;
+        options.accept_unconfirmed = accept;
+        Fixture f(habits, options);
+        f.sim.after = after;
+        return f.store.put("k", base::bytes_of("some data")).message();
+      };
   EXPECT_EQ(put({}, false), "");
   EXPECT_EQ(put({.confirms_crc32c = false}, false), "") << "by its MD5";
   EXPECT_THAT(put({.confirms_crc32c = false, .md5_tags = false}, false),
               HasSubstr("confirmed neither CRC32C nor MD5"));
   EXPECT_EQ(put({.confirms_crc32c = false, .md5_tags = false}, true), "");
   const auto wrong = [](const char* header, const char* value) {
-    return [=](const HttpRequest&, Exchange& exchange) {
+    return [=](const net::HttpRequest&, net::Exchange& exchange) {
       for (auto& [name, each] : exchange.answer.headers) {
         if (name == header) each = value;
       }
@@ -163,8 +164,8 @@ TEST(Store, WhatWasPutIsConfirmed) {
 
 TEST(Store, AListWithoutAnEnd) {
   Fixture f;
-  f.sim.before = [](const HttpRequest&, std::size_t) {
-    Exchange page;
+  f.sim.before = [](const net::HttpRequest&, std::size_t) {
+    net::Exchange page;
     page.answer.status = 200;
     page.answer.body =
         "<ListBucketResult><Contents><Key>a</Key><Size>1</Size></Contents><IsTruncated>true"
@@ -200,12 +201,12 @@ TEST(Store, ARangeGoesOnWhereItWasCut) {
   f.sim.set("k", data);
   int cuts = 3;
   std::vector<std::string> ranges;
-  f.sim.after = [&](const HttpRequest& request, Exchange& exchange) {
+  f.sim.after = [&](const net::HttpRequest& request, net::Exchange& exchange) {
     ranges.push_back(request.headers.front().second);
     if (cuts-- <= 0) return;
     exchange.answer.into_bytes = 30;
     std::memset(request.into.data() + 30, 'Z', request.into.size() - 30);
-    exchange.failure = Failure::cut;
+    exchange.failure = net::Failure::cut;
   };
   std::string got(100, '\0');
   ASSERT_TRUE(f.store.get("k", "", 0, room_in(got)).ok());
@@ -215,7 +216,7 @@ TEST(Store, ARangeGoesOnWhereItWasCut) {
 }
 
 TEST(Store, ARangeThatIsNotWhatWasAskedFor) {
-  const auto get = [](const std::function<void(const HttpRequest&, Exchange&)>& after) {
+  const auto get = [](const std::function<void(const net::HttpRequest&, net::Exchange&)>& after) {
     Fixture f({}, one_connection());
     f.sim.set("k", some_bytes(300, 3));
     f.sim.after = after;
@@ -224,7 +225,7 @@ TEST(Store, ARangeThatIsNotWhatWasAskedFor) {
   };
   EXPECT_EQ(get({}), "");
   const auto range = [](const char* text) {
-    return [=](const HttpRequest&, Exchange& exchange) {
+    return [=](const net::HttpRequest&, net::Exchange& exchange) {
       for (auto& [name, value] : exchange.answer.headers) {
         if (name == "content-range") value = text;
       }
@@ -232,16 +233,18 @@ TEST(Store, ARangeThatIsNotWhatWasAskedFor) {
   };
   EXPECT_THAT(get(range("bytes 0-99/300")), HasSubstr("others came"));
   EXPECT_THAT(get(range("garbage")), HasSubstr("others came"));
-  EXPECT_THAT(get([](const HttpRequest&, Exchange& e) { e.answer.status = 200; }),
+  EXPECT_THAT(get([](const net::HttpRequest&, net::Exchange& e) { e.answer.status = 200; }),
               HasSubstr("others came"));
-  EXPECT_THAT(get([](const HttpRequest&, Exchange& e) { e.answer.into_bytes = 0; }),
+  EXPECT_THAT(get([](const net::HttpRequest&, net::Exchange& e) { e.answer.into_bytes = 0; }),
               HasSubstr("it ends at byte 100"));
 }
 
 TEST(Store, ADamagedSmallObject) {
   Fixture f;
   f.sim.set("k", "abc");
-  f.sim.after = [](const HttpRequest&, Exchange& exchange) { exchange.answer.body = "abd"; };
+  f.sim.after = [](const net::HttpRequest&, net::Exchange& exchange) {
+    exchange.answer.body = "abd";
+  };
   EXPECT_EQ(f.store.get_text("k", 10).status().code(), base::Code::corrupt);
 }
 
@@ -249,9 +252,9 @@ TEST(Store, PartOfTheKeysCouldNotBeRemoved) {
   Fixture f;
   int asked = 0;
   std::string code = "AccessDenied";
-  f.sim.before = [&](const HttpRequest&, std::size_t) {
+  f.sim.before = [&](const net::HttpRequest&, std::size_t) {
     ++asked;
-    Exchange e;
+    net::Exchange e;
     e.answer.status = 200;
     e.answer.body =
         "<DeleteResult><Error><Key>k2</Key><Code>" + code + "</Code></Error></DeleteResult>";

@@ -127,7 +127,7 @@ TEST(Upload, PartsAreComparedNotTrusted) {
 TEST(Upload, TwoHundredWithAnErrorInIt) {
   Fixture f;
   int left = 2;
-  f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
+  f.sim.before = [&](const net::HttpRequest& request, std::size_t) -> std::optional<net::Exchange> {
     const bool complete =
         request.method == "POST" && request.url.find("uploadId") != std::string::npos;
     if (!complete || left-- <= 0) return std::nullopt;
@@ -146,9 +146,9 @@ TEST(Upload, TwoHundredWithAnErrorInIt) {
 TEST(Upload, TheAnswerToCompleteGetsLost) {
   for (const bool crc : {true, false}) {
     Fixture f({.confirms_crc32c = crc});
-    f.sim.after = [&](const HttpRequest& request, Exchange& exchange) {
+    f.sim.after = [&](const net::HttpRequest& request, net::Exchange& exchange) {
       if (request.method == "POST" && request.url.find("uploadId") != std::string::npos) {
-        exchange = exchange.answer.status == 200 ? failed(Failure::cut) : exchange;
+        exchange = exchange.answer.status == 200 ? failed(net::Failure::cut) : exchange;
       }
     };
     const auto report = f.upload(data_of_four_parts());
@@ -171,7 +171,8 @@ TEST(Upload, SomebodyElsesUploadOfTheSameKey) {
     f.sim.die_at(6);  // after three parts
     EXPECT_FALSE(f.upload(data_of_four_parts()).ok());
     f.sim.die_at(std::nullopt);
-    f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
+    f.sim.before = [&](const net::HttpRequest& request,
+                       std::size_t) -> std::optional<net::Exchange> {
       const bool old = request.url.find("uploadId=id0001") != std::string::npos;
       if (!old || request.method != each.method) return std::nullopt;
       return error_answer(each.code == std::string("NoSuchUpload") ? 404 : 400, each.code);
@@ -191,7 +192,7 @@ TEST(Upload, SomebodyElsesUploadOfTheSameKey) {
 TEST(Upload, APartThatIsDamagedOnTheWay) {
   Fixture f;
   int damaged = 0;
-  f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
+  f.sim.before = [&](const net::HttpRequest& request, std::size_t) -> std::optional<net::Exchange> {
     const bool second = request.url.find("partNumber=2") != std::string::npos;
     if (!second || damaged++ > 0) return std::nullopt;
     return error_answer(400, "BadDigest");
@@ -229,7 +230,8 @@ TEST(Upload, TheFirstErrorEndsIt) {
   for (const std::size_t connections : {1U, 4U}) {
     Fixture f({}, connections);
     std::atomic<int> asked = 0;
-    f.sim.before = [&](const HttpRequest& request, std::size_t) -> std::optional<Exchange> {
+    f.sim.before = [&](const net::HttpRequest& request,
+                       std::size_t) -> std::optional<net::Exchange> {
       if (request.url.find("partNumber=") == std::string::npos) return std::nullopt;
       ++asked;
       return error_answer(403, "AccessDenied");

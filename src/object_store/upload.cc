@@ -34,10 +34,10 @@ bool is_composite(std::string_view text) {
 }  // namespace
 
 // A body with its checksum, and the store's word that it has the same.
-Result<HttpAnswer> Store::send_body(Question question, std::uint32_t crc32c) {
+Result<net::HttpAnswer> Store::send_body(Question question, std::uint32_t crc32c) {
   question.method = "PUT";
   question.headers.emplace_back(kChecksumHeader, crc32c_text(crc32c));
-  const auto judge = [&](const HttpAnswer& answer) -> std::optional<Complaint> {
+  const auto judge = [&](const net::HttpAnswer& answer) -> std::optional<Complaint> {
     const std::string place = client_.place(question.key);
     const auto differs = [&](std::string_view what) {
       return Complaint{Status::io(fmt::format("{} {}: the store has another {} than what was sent: "
@@ -325,7 +325,7 @@ class MultipartUpload {
                             .body = base::bytes_of(body),
                             .error_code = &code};
     // The status was sent before the work was done: 200 may be followed by an error.
-    const auto judge = [&](const HttpAnswer& answer) -> std::optional<Complaint> {
+    const auto judge = [&](const net::HttpAnswer& answer) -> std::optional<Complaint> {
       if (parse_completed(answer.body).ok()) return std::nullopt;
       const StoreError error = read_error(answer, store_.client_.credentials());
       if (!error.code.empty()) {

@@ -20,12 +20,18 @@
 #include "base/status.h"
 #include "event/event.h"
 #include "event/record.h"
-#include "record/name_decoder.h"
-#include "record/tick_map.h"
+#include "record/slot_reader.h"
 
 namespace headway::record {
 
-class JournalReader final : public event::EventSource {
+// A journal's file, and its header, which is sound.
+struct OpenedJournal {
+  base::UniqueFd fd;
+  event::HeaderFields header;
+};
+base::Result<OpenedJournal> open_journal(const std::string& path);
+
+class JournalReader final : public event::EventSource, private SlotDoubts {
  public:
   static constexpr std::size_t batch_slots = 4096;
   // In a live journal an uncommitted slot is waited for until the writers are this far ahead of it;
@@ -39,7 +45,7 @@ class JournalReader final : public event::EventSource {
   std::span<const event::Event> next() override;
   [[nodiscard]] const event::StreamInfo& info() const override { return info_; }
   // Complete once next() has returned empty after set_final().
-  [[nodiscard]] event::StreamLoss loss() const override;
+  [[nodiscard]] event::StreamLoss loss() const override { return slots_.loss(live_, path_); }
 
   // The writers are dead: what is uncommitted now is lost, and next() reads to the file's end.
   void set_final() { final_ = true; }
@@ -53,7 +59,7 @@ class JournalReader final : public event::EventSource {
     return live_.closed != 0;
   }
   // Slots consumed so far; the next one is at byte kHeaderBytes + slot * sizeof(Record).
-  [[nodiscard]] std::uint64_t position() const { return slot_; }
+  [[nodiscard]] std::uint64_t position() const { return slots_.position(); }
 
  private:
   JournalReader(std::string path, base::UniqueFd fd, const event::HeaderFields& header,
@@ -61,34 +67,17 @@ class JournalReader final : public event::EventSource {
 
   void refresh_live();
   bool fill(std::size_t slots);
-  bool read_again(event::Record& record);
-  bool may_skip(std::uint64_t slot);
-  std::size_t consume();
-  void decode(const event::Record& record, event::EventType type);
-  void count_damaged();
-  void settle_uncommitted();
-  void finish();
+  bool may_skip(std::uint64_t slot) override;
+  bool read_again(std::uint64_t slot, event::Record& record) override;
 
   std::string path_;
   base::UniqueFd fd_;
   event::HeaderFields header_;
   event::LiveFields live_{};
   event::StreamInfo info_;
-  NameDecoder names_;
-  TickMap ticks_;
+  SlotReader slots_;
   bool final_ = false;
-  std::uint64_t slot_ = 0;
-  std::uint64_t unproven_ = 0;  // uncommitted slots just before slot_: lost, or never used
-  std::uint64_t unproven_first_ = 0;
-  std::uint64_t first_damaged_ = 0;
-  std::uint64_t first_uncommitted_ = 0;
-  std::uint64_t tail_uncommitted_ = 0;  // found by finish()
-  std::uint64_t missing_ = 0;           // reserved slots beyond the file's end
-  bool live_damaged_ = false;
-  event::StreamLoss counted_;
   std::vector<event::Record> buffer_;
-  std::vector<event::Event> events_;
-  std::size_t events_count_ = 0;
 };
 
 // All journals below a job's or an attempt's folder, sorted.

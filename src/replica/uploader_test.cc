@@ -152,7 +152,7 @@ TEST_F(UploaderTest, KilledAtAnyRequest) {
 TEST_F(UploaderTest, AStoreThatIsAwayIsToldOnceAndTriedAgain) {
   save(10);
   std::atomic<int> asked = 0;
-  sim_.before = [&](const object_store::HttpRequest&, std::size_t) {
+  sim_.before = [&](const net::HttpRequest&, std::size_t) {
     return asked++ < 20 ? std::optional(object_store::error_answer(503, "SlowDown")) : std::nullopt;
   };
   start();
@@ -222,12 +222,12 @@ TEST_F(UploaderTest, WhatIsBeingReadIsNamedToWhoeverRemoves) {
   const CheckpointName name = save(10);
   std::atomic<bool> go = false;
   std::atomic<bool> sending = false;
-  sim_.before = [&](const object_store::HttpRequest& request, std::size_t) {
+  sim_.before = [&](const net::HttpRequest& request, std::size_t) {
     if (request.method == "PUT" && request.url.find("/a") != std::string::npos) {
       sending = true;
       while (!go) std::this_thread::yield();
     }
-    return std::optional<object_store::Exchange>();
+    return std::optional<net::Exchange>();
   };
   start();
   while (!sending) std::this_thread::yield();

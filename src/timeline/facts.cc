@@ -78,11 +78,14 @@ void take_checkpoint(Facts& f, const Event& e) {
   std::optional<Position>& last = durable ? f.last_durable : f.last_staged;
   const std::optional<Position>& other = durable ? f.last_staged : f.last_durable;
   const bool known = (last && last->step >= p.step) || (other && other->step >= p.step);
-  if (!known) {
-    ++f.saves;
-    if (f.first_save_ns == kNoTime) f.first_save_ns = p.t_ns;
-    f.last_save_ns = std::max(f.last_save_ns, p.t_ns);
-  }
+  if (!known) ++f.saves;
+  // The same whichever rank is heard first: a save is as early as the first of them has it.
+  const auto keep = [&p](std::optional<SaveTime>& slot, bool further) {
+    if (!slot || further) slot = SaveTime{p.step, p.t_ns};
+    if (slot->step == p.step) slot->t_ns = std::min(slot->t_ns, p.t_ns);
+  };
+  keep(f.first_save, f.first_save && p.step < f.first_save->step);
+  keep(f.last_save, f.last_save && p.step > f.last_save->step);
   if (!last || p.step > last->step || (p.step == last->step && p.t_ns < last->t_ns)) last = p;
 }
 

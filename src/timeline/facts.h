@@ -54,6 +54,11 @@ struct Hang {
   std::uint32_t rank = HW_RANK_UNKNOWN;
 };
 
+struct SaveTime {
+  std::int64_t step = 0;
+  std::int64_t t_ns = 0;
+};
+
 struct Facts {
   static constexpr std::size_t facts_max = 4096;
 
@@ -70,8 +75,7 @@ struct Facts {
   std::set<std::int64_t> failed_saves;  // steps whose save came to nothing, or not beyond memory
   std::optional<Position> last_durable;
   std::optional<Position> last_staged;
-  std::int64_t first_save_ns = kNoTime;
-  std::int64_t last_save_ns = kNoTime;
+  std::optional<SaveTime> first_save, last_save;
 
   Anomalies anomalies;
 

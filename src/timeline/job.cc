@@ -38,6 +38,12 @@ std::map<std::int64_t, std::int64_t> cuts(const StreamsByAttempt& attempts) {
   return out;
 }
 
+// An empty journal says nothing.
+bool says_anything(const AttemptResult& attempt) {
+  const Facts& f = attempt.facts;
+  return attempt.any_event || f.submitted_ns || f.resources_available_ns || f.allocated_ns;
+}
+
 class Joiner {
  public:
   explicit Joiner(JobResult& out) : out_(out) {}
@@ -172,33 +178,6 @@ void describe(JobResult& out, const event::NameTable& names) {
   }
 }
 
-std::vector<AttemptResult> attribute_attempts(const event::JobStreams& job,
-                                              const JobOptions& options, bool use_steps,
-                                              bool& missing_data) {
-  std::vector<AttemptResult> out;
-  const StreamsByAttempt attempts = by_attempt(job);
-  const std::map<std::int64_t, std::int64_t> cut_of = cuts(attempts);
-  AttemptOptions o;
-  o.use_steps = use_steps;
-  for (const auto& [id, streams] : attempts) {
-    o.id = id;
-    o.cut_ns = std::max(cut_of.at(id), o.floor_ns);
-    o.recovery = !out.empty() && is_recovery_after(out.back());
-    o.last = id == attempts.rbegin()->first;
-    if (o.last) o.now_ns = options.now_ns;
-    AttemptResult result = attribute_attempt(streams, o);
-    const Facts& f = result.facts;
-    const bool any =
-        result.any_event || f.submitted_ns || f.resources_available_ns || f.allocated_ns;
-    if (!any) continue;  // an empty journal: nothing was said
-    missing_data |= result.missing_data;
-    o.high_water = result.high_water;
-    o.floor_ns = std::max(result.end_ns, result.launch_ns);
-    out.push_back(std::move(result));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::int64_t JobResult::outside_ns(bool queued, std::int64_t from_ns, std::int64_t to_ns) const {
@@ -226,12 +205,46 @@ JobResult join_attempts(const std::string& job, std::vector<AttemptResult> attem
   return out;
 }
 
+EarlierAttempts attribute_earlier(const event::JobStreams& job, bool use_steps) {
+  EarlierAttempts out;
+  const StreamsByAttempt attempts = by_attempt(job);
+  const std::map<std::int64_t, std::int64_t> cut_of = cuts(attempts);
+  AttemptOptions& o = out.next;
+  o.use_steps = use_steps;
+  for (const auto& [id, streams] : attempts) {
+    o.id = id;
+    o.cut_ns = std::max(cut_of.at(id), o.floor_ns);
+    o.recovery = !out.attempts.empty() && is_recovery_after(out.attempts.back());
+    o.last = id == attempts.rbegin()->first;
+    if (o.last) {
+      out.next_streams = streams;
+      break;
+    }
+    AttemptResult result = attribute_attempt(streams, o);
+    if (!says_anything(result)) continue;
+    out.missing_data |= result.missing_data;
+    o.high_water = result.high_water;
+    o.floor_ns = std::max(result.end_ns, result.launch_ns);
+    out.attempts.push_back(std::move(result));
+  }
+  return out;
+}
+
 JobResult attribute_job(const event::JobStreams& job, const JobOptions& options) {
-  bool missing_data = false;
-  std::vector<AttemptResult> attempts = attribute_attempts(job, options, false, missing_data);
   // Positions are comparable only in one unit: if any step lacks `data`, numbers serve for the job.
-  if (missing_data) attempts = attribute_attempts(job, options, true, missing_data);
-  return join_attempts(job.job, std::move(attempts), missing_data, job.names.get());
+  for (const bool use_steps : {false, true}) {
+    EarlierAttempts found = attribute_earlier(job, use_steps);
+    if (!found.next_streams.empty()) {
+      found.next.now_ns = options.now_ns;
+      AttemptResult last = attribute_attempt(found.next_streams, found.next);
+      found.missing_data |= last.missing_data;
+      if (says_anything(last)) found.attempts.push_back(std::move(last));
+    }
+    if (found.missing_data && !use_steps) continue;
+    return join_attempts(job.job, std::move(found.attempts), use_steps, job.names.get());
+  }
+  HW_CHECK(false);
+  return {};
 }
 
 }  // namespace headway::timeline

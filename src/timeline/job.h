@@ -58,6 +58,15 @@ struct JobOptions {
 [[nodiscard]] JobResult join_attempts(const std::string& job, std::vector<AttemptResult> attempts,
                                       bool use_steps, const event::NameTable* names);
 
+// All attempts but the newest, attributed from their streams, and what the newest begins with.
+struct EarlierAttempts {
+  std::vector<AttemptResult> attempts;
+  std::vector<const event::Stream*> next_streams;  // of `job`; none: it has no streams
+  AttemptOptions next;
+  bool missing_data = false;  // some step lacks `data`
+};
+[[nodiscard]] EarlierAttempts attribute_earlier(const event::JobStreams& job, bool use_steps);
+
 [[nodiscard]] JobResult attribute_job(const event::JobStreams& job, const JobOptions& options);
 
 }  // namespace headway::timeline

@@ -4,8 +4,15 @@
 #include <utility>
 
 #include "base/check.h"
+#include "timeline/attempt_feed.h"
+#include "timeline/attempt_sources.h"
 
 namespace headway::timeline {
+namespace {
+
+constexpr const char* kSeveral = "\n";  // no journal is called that
+
+}  // namespace
 
 LiveJob::LiveJob(std::string job, std::shared_ptr<event::NameTable> names,
                  const LiveOptions& options)
@@ -30,6 +37,7 @@ bool LiveJob::open_attempt(const event::StreamInfo& stream, std::int64_t first_n
   options_.recovery = !closed_.empty() && is_recovery_after(closed_.back());
   state_ = std::make_unique<AttemptState>(options_);
   index_.clear();
+  origin_.clear();
   world_size_ = 0;
   return true;
 }
@@ -50,6 +58,45 @@ std::optional<std::size_t> LiveJob::index_of(const event::StreamInfo& stream) {
   return index_.at(stream.rank);
 }
 
+void LiveJob::begin_again(const EarlierAttempts& earlier) {
+  closed_ = earlier.attempts;
+  index_.clear();
+  origin_.clear();
+  world_size_ = 0;
+  options_ = earlier.next;
+  state_.reset();
+  if (earlier.next_streams.empty()) return;
+  state_ = std::make_unique<AttemptState>(options_);
+  const AttemptSources sources = open_sources(earlier.next_streams);
+  world_size_ = sources.world_size;
+  const bool device_times = any_device_times(earlier.next_streams) || wanted_.device_times;
+  wanted_.device_times = device_times;
+  std::map<std::uint32_t, std::string> hosts;
+  const std::uint32_t world = std::min(world_size_, ranks_max);
+  for (std::uint32_t rank = 0; rank < world; ++rank) hosts[rank];
+  for (const RankSource& r : sources.ranks) hosts[r.rank] = r.host;
+  for (const auto& [rank, host] : hosts) index_[rank] = state_->add_rank(rank, host, device_times);
+  std::vector<std::size_t> indices;
+  for (const RankSource& r : sources.ranks) {
+    indices.push_back(index_.at(r.rank));
+    // Of several journals of one rank none can go on alone.
+    const auto& parts = r.source->parts();
+    origin_[r.rank] = parts.size() == 1 ? parts.front()->info().origin : kSeveral;
+  }
+  feed(*state_, sources, indices, true);
+}
+
+void LiveJob::reread(const event::JobStreams& job) {
+  for (const bool use_steps : {wanted_.use_steps, true}) {
+    const EarlierAttempts earlier = attribute_earlier(job, use_steps);
+    begin_again(earlier);
+    const bool missing = earlier.missing_data || (state_ && state_->missing_data());
+    wanted_.use_steps = use_steps || missing;
+    if (!missing || use_steps) break;
+  }
+  must_reread_ = state_ && state_->stale();
+}
+
 void LiveJob::consume(const event::StreamInfo& stream, std::span<const event::Event> events) {
   if (events.empty() || must_reread_) return;
   if (!open_attempt(stream, events.front().t_ns)) {
@@ -61,7 +108,8 @@ void LiveJob::consume(const event::StreamInfo& stream, std::span<const event::Ev
     for (const event::Event& e : events) state_->consume_agent(e);
   } else {
     const std::optional<std::size_t> index = index_of(stream);
-    if (!index) {
+    const auto& origin = origin_.try_emplace(stream.rank, stream.origin).first->second;
+    if (!index || origin != stream.origin) {
       must_reread_ = true;
       return;
     }

@@ -129,6 +129,81 @@ TEST(LiveJob, WhatComesTooLateAsksForAReread) {
   EXPECT_TRUE(live.must_reread());
 }
 
+// The first events of each stream, as many as `lengths` says.
+event::JobStreams first_of(const event::JobStreams& streams,
+                           const std::vector<std::size_t>& lengths) {
+  event::JobStreams out = streams;
+  out.streams.clear();
+  for (std::size_t i = 0; i < streams.streams.size(); ++i) {
+    event::Stream stream = streams.streams[i];
+    if (lengths[i] == 0) continue;
+    stream.open = [open = stream.open, n = lengths[i]] {
+      const auto source = open();
+      const auto all = source->next();
+      return std::make_unique<event::VectorSource>(
+          source->info(),
+          std::vector<event::Event>(all.begin(), all.begin() + static_cast<long>(n)));
+    };
+    out.streams.push_back(std::move(stream));
+  }
+  return out;
+}
+
+TEST(LiveJob, GoesOnFromWhereverItsJournalsWereReread) {
+  int went_on = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const event::JobStreams streams = with_world_size(told(seed));
+    const JobResult whole = attribute_job(streams, {});
+    std::mt19937_64 rng(seed);
+    // Somewhere in the first attempt, somewhere in the second, or at the very end.
+    const auto upto = static_cast<std::int64_t>(rng() % 3);
+    std::vector<std::size_t> lengths;
+    std::vector<std::vector<event::Event>> all;
+    for (const event::Stream& stream : streams.streams) {
+      const auto source = stream.open();
+      const auto events = source->next();
+      all.emplace_back(events.begin(), events.end());
+      const std::size_t size = events.size();
+      lengths.push_back(stream.info.attempt <= upto       ? size
+                        : stream.info.attempt == upto + 1 ? 1 + rng() % size
+                                                          : 0);
+    }
+    LiveJob live("j", streams.names);
+    live.reread(first_of(streams, lengths));
+    ASSERT_FALSE(live.must_reread());
+    for (std::int64_t attempt = 1; attempt <= 2; ++attempt) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (streams.streams[i].info.attempt != attempt) continue;
+        live.consume(streams.streams[i].info, std::span(all[i]).subspan(lengths[i]));
+      }
+    }
+    went_on += live.must_reread() ? 0 : 1;
+    if (live.must_reread()) live.reread(streams);
+    ASSERT_FALSE(live.must_reread());
+    const JobResult told_live = live.snapshot(std::nullopt);
+    EXPECT_EQ(told_live.ledger.total(), whole.ledger.total());
+    EXPECT_EQ(told_live.unsaved_ns, whole.unsaved_ns);
+    EXPECT_EQ(told_live.attempts.back().steps, whole.attempts.back().steps);
+  }
+  EXPECT_GT(went_on, 50);  // else this is a test of reread() alone
+}
+
+TEST(LiveJob, TwoJournalsOfOneRankAreMergedByAReread) {
+  Story s;
+  s.mark(0, HW_MARK_LAUNCHER_START).steps(1, 1, 1, 5);
+  event::JobStreams streams = s.streams();
+  ASSERT_EQ(streams.streams.size(), 1u);
+  event::Stream second = streams.streams.front();
+  streams.streams.front().info.origin = "a";
+  second.info.origin = "b";
+  LiveJob live("j", streams.names, {.use_steps = true});
+  live.consume(streams.streams.front().info, streams.streams.front().open()->next());
+  EXPECT_FALSE(live.must_reread());
+  live.consume(second.info, second.open()->next());
+  EXPECT_TRUE(live.must_reread());
+}
+
 TEST(LiveJob, AJobWithoutDataSaysWhatItNeeds) {
   auto names = std::make_shared<event::NameTable>();
   Story s;

@@ -112,7 +112,7 @@ def test_verbs_and_options_exist(path: Path, help_texts: dict[str, str]) -> None
         if program == "./dev":
             assert re.search(rf"^  {verb}\b", help_texts["./dev"], re.MULTILINE), verb
             continue
-        if f"{verb} {arguments.split()[0] if arguments else ''}" in help_texts:
+        while f"{verb} {arguments.split()[0] if arguments.split() else ''}" in help_texts:
             word, _, arguments = arguments.strip().partition(" ")
             verb, arguments = f"{verb} {word}", " " + arguments
         assert verb in help_texts, f"{name(path)}: there is no `headway {verb}`"

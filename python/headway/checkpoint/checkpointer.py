@@ -222,9 +222,9 @@ class Checkpointer:
         due = self.cadence.due(step)
         if self._only_in_memory or self._owed.is_due(step):
             due = Due.PERSIST
-        if due is Due.PERSIST and self._waits_for_the_disk(step):
+        late = due is Due.PERSIST and self._waits_for_the_disk(step)
+        if late:
             due = Due.STAGE
-            self.skipped += 1
         if due is Due.STAGE and self.staging.mode == "stream":
             due = Due.NOTHING  # there is no memory to stage into
         if due is Due.NOTHING or step == self.last_saved:
@@ -232,6 +232,7 @@ class Checkpointer:
                 # Memory takes a while to get: ask for it before the first save is due. After a
                 # step, because optimizers make their state in the first one.
                 self._plan(self._tensors())
+            self.skipped += late
             return False
         saved = False
         with checkpoint_blocked():
@@ -241,7 +242,7 @@ class Checkpointer:
                     self._owed.missed(step)
             except stream.NotSaved as error:  # training goes on, and the next one tries again
                 warnings.warn(f"headway: {error}", RuntimeWarning, stacklevel=2)
-        self.skipped += not saved
+        self.skipped += late or not saved
         return saved
 
     def _end_loop(self) -> NoReturn:

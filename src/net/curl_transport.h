@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "object_store/http.h"
+#include "net/http.h"
 
-namespace headway::object_store {
+namespace headway::net {
 
 struct CurlOptions {
   std::string ca_file;  // empty: the system's certificates
@@ -35,4 +35,4 @@ class CurlTransport final : public Transport {
   std::vector<void*> idle_;  // guarded by mutex_; as many as were ever used at once
 };
 
-}  // namespace headway::object_store
+}  // namespace headway::net

@@ -7,10 +7,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-#include "object_store/sigv4.h"
+namespace headway::net {
 
-namespace headway::object_store {
+// Names in lower case; in any order.
+using Headers = std::vector<std::pair<std::string, std::string>>;
 
 inline constexpr std::size_t answer_bytes_max = 16 << 20;
 inline constexpr std::size_t answer_headers_max = 256;
@@ -67,4 +70,4 @@ class Transport {
   virtual Exchange send(const HttpRequest& request) = 0;
 };
 
-}  // namespace headway::object_store
+}  // namespace headway::net

@@ -1,4 +1,4 @@
-#include "object_store/curl_transport.h"
+#include "net/curl_transport.h"
 
 #include <curl/curl.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 
-namespace headway::object_store {
+namespace headway::net {
 namespace {
 
 constexpr long kBufferBytes = 512 << 10;  // fewer calls; libcurl's own is 16 or 64 KiB
@@ -270,4 +270,4 @@ Exchange CurlTransport::send(const HttpRequest& request) {
   return exchange;
 }
 
-}  // namespace headway::object_store
+}  // namespace headway::net

@@ -1,0 +1,44 @@
+#include "cli/serve_store.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "store/sqlite_store.h"
+
+namespace headway::cli {
+
+using base::Result;
+using base::Status;
+
+Option* add_store_option(Verb& verb, std::string& store) {
+  return verb
+      .add_option("--store", store,
+                  "The collector's database (default: $HEADWAY_STORE, else "
+                  "~/.local/state/headway-collector/store.db)")
+      ->type_name("FILE");
+}
+
+Result<std::string> store_path(const std::string& given) {
+  if (!given.empty()) return given;
+  const char* store = std::getenv("HEADWAY_STORE");
+  if (store != nullptr && *store != '\0') return std::string(store);
+  const char* state = std::getenv("XDG_STATE_HOME");
+  const char* home = std::getenv("HOME");
+  const std::string file = "/headway-collector/store.db";
+  if (state != nullptr && *state == '/') return state + file;
+  if (home != nullptr && *home == '/') return home + ("/.local/state" + file);
+  return Status::invalid("no place for the collector's store: HOME is not set; give --store FILE");
+}
+
+Result<std::unique_ptr<store::Store>> open_store(const std::string& given, bool alone) {
+  auto path = store_path(given);
+  if (!path.ok()) return path.status();
+  const std::string folder = std::filesystem::path(*path).parent_path().string();
+  if (!folder.empty()) {
+    if (Status status = base::make_dirs(folder); !status.ok()) return status;
+  }
+  return store::open_sqlite({*path, alone});
+}
+
+}  // namespace headway::cli

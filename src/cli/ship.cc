@@ -1,0 +1,172 @@
+// headway ship: sends what a job has recorded to a collector.
+#include <fmt/format.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "base/job_path.h"
+#include "cli/human.h"
+#include "cli/output.h"
+#include "cli/report_live.h"
+#include "cli/verb.h"
+#include "ingest/shipper.h"
+#include "interchange/job_input.h"
+#include "net/curl_transport.h"
+
+namespace headway::cli {
+namespace {
+
+using base::Result;
+using base::Status;
+
+struct ShipVerbOptions {
+  std::string job;
+  std::string to;
+  std::string dir;
+  std::string wait = "1m";
+  bool follow = false;
+  bool every_host = false;
+  bool json = false;
+};
+
+Status check_url(const std::string& url) {
+  if (url.empty()) {
+    return Status::invalid("where is the collector? give --to URL, or set HEADWAY_COLLECTOR");
+  }
+  if (url.starts_with("http://") || url.starts_with("https://")) return {};
+  return Status::invalid("--to " + url +
+                         ": is no collector's address; give one as in "
+                         "http://127.0.0.1:8743");
+}
+
+Result<ingest::ShipOptions> resolve(const ShipVerbOptions& given) {
+  ingest::ShipOptions options;
+  options.to.url = given.to;
+  if (const char* url = std::getenv("HEADWAY_COLLECTOR"); given.to.empty() && url != nullptr) {
+    options.to.url = url;
+  }
+  while (options.to.url.ends_with('/')) options.to.url.pop_back();
+  if (Status status = check_url(options.to.url); !status.ok()) return status;
+  if (const char* token = std::getenv("HEADWAY_TOKEN"); token != nullptr) options.to.token = token;
+  const auto root = base::jobs_root(given.dir);
+  if (!root.ok()) return root.status();
+  options.job = given.job;
+  if (options.job.empty()) {
+    const auto newest = interchange::newest_job(root.value(), "run one with `headway run`");
+    if (!newest.ok()) return newest.status();
+    options.job = newest.value();
+  }
+  if (Status status = base::check_job_name(options.job); !status.ok()) return status;
+  options.job_dir = base::job_dir(root.value(), options.job);
+  options.every_host = given.every_host;
+  const auto there = base::list_files(options.job_dir, base::kJournalSuffix, 2, 1u << 20);
+  if (!there.ok()) return there.status();
+  if (there.value().empty()) {
+    return Status::invalid(options.job_dir +
+                           ": has no journals; `headway report` lists what "
+                           "there is");
+  }
+  return options;
+}
+
+// Until the signal that asks for an end, or for so long. True: it came.
+bool wait_for_stop(const sigset_t& signals, std::int64_t wait_ns) {
+  const timespec time{wait_ns / base::kNsPerSecond, wait_ns % base::kNsPerSecond};
+  return ::sigtimedwait(&signals, nullptr, &time) > 0;
+}
+
+int summary(const ShipVerbOptions& given, const ingest::ShipOptions& options,
+            const ingest::Shipper& shipper, bool still_running) {
+  const ingest::ShipCounts& counts = shipper.counts();
+  const bool all = (shipper.done() || still_running) && counts.refused_journals == 0;
+  if (given.json) {
+    const int code = print_json({{"job", options.job},
+                                 {"complete", all},
+                                 {"running", still_running},
+                                 {"batches", counts.batches},
+                                 {"records", counts.slots},
+                                 {"bytes", counts.bytes},
+                                 {"retries", counts.retries},
+                                 {"refused_journals", counts.refused_journals}});
+    return code != kExitOk ? code : all ? kExitOk : kExitCheckFailed;
+  }
+  const int code = print_out(
+      fmt::format("job {}: {} sent to {}, {}{}\n", options.job, plural(counts.slots, "record"),
+                  options.to.url, human_bytes(counts.bytes),
+                  !all            ? "; not all: see above"
+                  : still_running ? "; it is running: --follow sends what comes, too"
+                                  : ""));
+  return code != kExitOk ? code : all ? kExitOk : kExitCheckFailed;
+}
+
+int ship(const ShipVerbOptions& given) {
+  const auto options = resolve(given);
+  if (!options.ok()) return fail_cleanly(options.status());
+  const auto patience = base::parse_time_option("--wait", given.wait, 0, 7 * 24 * 3600);
+  if (!patience.ok()) return fail(patience.status());
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  net::CurlTransport transport(net::CurlOptions{});
+  ingest::Shipper shipper(transport, options.value(), static_cast<std::uint64_t>(base::real_ns()));
+  std::int64_t progress_ns = base::clock_ns(CLOCK_MONOTONIC);
+  std::uint64_t sent = 0;
+  bool still_running = false;
+  while (!shipper.done()) {
+    const std::int64_t now_ns = base::clock_ns(CLOCK_MONOTONIC);
+    const bool alive = job_is_alive(options.value().job_dir);
+    const ingest::Shipper::Round round = shipper.round(now_ns, base::real_ns(), !alive);
+    if (!round.note.empty()) fmt::print(stderr, "headway: {}\n", round.note);
+    // A job that runs is followed to its end where that was asked for; else what is there is sent.
+    if (alive && round.idle && !given.follow) {
+      still_running = true;
+      break;
+    }
+    if (shipper.counts().batches != sent) {
+      sent = shipper.counts().batches;
+      progress_ns = now_ns;
+    }
+    std::int64_t wait_ns = round.wait_ns;
+    if (!(alive && given.follow)) {
+      const std::int64_t left_ns = progress_ns + patience.value() - now_ns;
+      if (left_ns < 0) break;
+      wait_ns = std::min(wait_ns, left_ns + 1);
+    }
+    if (wait_ns > 0 && wait_for_stop(signals, wait_ns)) break;
+  }
+  return summary(given, options.value(), shipper, still_running);
+}
+
+}  // namespace
+
+void add_ship(Verb& app, int& exit_code) {
+  auto* verb = app.add_verb("ship", "Send what a job has recorded to a collector");
+  auto given = std::make_shared<ShipVerbOptions>();
+  verb->add_option("JOB", given->job, "The job (default: the newest)");
+  verb->add_option("--to", given->to, "The collector (default: $HEADWAY_COLLECTOR)")
+      ->type_name("URL");
+  add_dir_option(*verb, given->dir);
+  verb->add_flag("--follow", given->follow, "While the job runs, too, until it is over");
+  verb->add_flag("--every-host", given->every_host,
+                 "Journals of other machines in the folder, too");
+  verb->add_option("--wait", given->wait,
+                   "Give up when the collector takes nothing for so long (1m)")
+      ->type_name("TIME");
+  verb->add_flag("--json", given->json, "What was sent, for programs");
+  verb->footer(
+      "The token, where the collector wants one, is read from HEADWAY_TOKEN. Whatever was sent\n"
+      "before is not sent again.\n"
+      "\n"
+      "Example:\n"
+      "  headway ship nightly --to http://127.0.0.1:8743");
+  verb->callback([given, &exit_code] { exit_code = ship(*given); });
+}
+
+}  // namespace headway::cli

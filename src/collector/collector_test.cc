@@ -1,0 +1,208 @@
+// A collector on a real port with a real store, and real shippers: what it tells of a job is what a
+// report on the job's own files says.
+#include "collector/collector.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/temp_dir.h"
+#include "collector/test_job.h"
+#include "ingest/shipper.h"
+#include "net/curl_transport.h"
+#include "store/sqlite_store.h"
+
+namespace headway::collector {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class CollectorTest : public ::testing::Test {
+ protected:
+  void start(CollectorOptions options = {}) {
+    collector_.reset();
+    options.jobs.reread_share = 0;  // as often as it takes
+    options.audit = [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      audit_.push_back(line);
+    };
+    auto store = store::open_sqlite({dir_.path() + "/store.db"});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    auto collector = Collector::start(std::move(options), std::move(*store));
+    ASSERT_TRUE(collector.ok()) << collector.status().message();
+    collector_ = std::move(*collector);
+  }
+  [[nodiscard]] std::string url() const {
+    return fmt::format("http://127.0.0.1:{}", collector_->port());
+  }
+  net::HttpAnswer get(const std::string& path, const std::string& token = {}) {
+    net::HttpRequest request;
+    request.method = "GET";
+    request.url = url() + path;
+    if (!token.empty()) request.headers = {{"authorization", "Bearer " + token}};
+    const net::Exchange exchange = transport_.send(request);
+    EXPECT_EQ(exchange.failure, net::Failure::none) << exchange.why;
+    return exchange.answer;
+  }
+  // All of a job's files, by a shipper that waits for nothing.
+  ingest::ShipCounts ship(const TestJob& job, const std::string& token = {}) {
+    ingest::Shipper shipper(transport_, {{url(), token}, job.dir(), job.name(), true}, 1);
+    for (int i = 0; i < 10'000 && !shipper.done(); ++i) {
+      shipper.round(i, base::real_ns(), true);
+      if (shipper.counts().retries > 0) break;  // it was told to come later
+    }
+    return shipper.counts();
+  }
+  // Where two texts of JSON differ.
+  static std::string difference(const std::string& told, const std::string& wanted) {
+    return json::diff(json::parse(wanted), json::parse(told)).dump(1);
+  }
+  std::string add_token(store::Role role, const std::string& tenant) {
+    auto store = store::open_sqlite({dir_.path() + "/store.db", false});
+    EXPECT_TRUE(store.ok());
+    const std::string secret = draw_token();
+    EXPECT_TRUE((*store)->add_token({0, tenant, role, "test", token_hash(secret), 0}).ok());
+    EXPECT_TRUE(collector_->tend().ok());
+    return secret;
+  }
+
+  base::TempDir dir_;
+  std::mutex mutex_;
+  std::vector<std::string> audit_;
+  net::CurlTransport transport_{net::CurlOptions{}};
+  std::unique_ptr<Collector> collector_;
+};
+
+TEST_F(CollectorTest, TellsWhatTheFilesSay) {
+  start();
+  TestJob job("train");
+  job.attempt(1, 2, 40, true);
+  job.attempt(2, 2, 60, false);
+  const ingest::ShipCounts counts = ship(job);
+  EXPECT_GT(counts.slots, 100u);
+  const net::HttpAnswer answer = get("/api/v1/jobs/train/report");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  EXPECT_EQ(difference(answer.body, job.report()), "[]");
+  EXPECT_EQ(json::parse(get("/api/v1/jobs").body)["jobs"][0]["job"], "train");
+  // Sent once more by one who knows nothing of it: nothing changes.
+  ship(job);
+  EXPECT_EQ(difference(get("/api/v1/jobs/train/report").body, job.report()), "[]");
+  // And by a collector that has to read it all from its store.
+  start();
+  EXPECT_EQ(difference(get("/api/v1/jobs/train/report").body, job.report()), "[]");
+}
+
+TEST_F(CollectorTest, AnyOrderOfRanksAndAttemptsComesToTheSame) {
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    start();
+    TestJob job(fmt::format("job{}", seed));
+    job.attempt(1, 3, 30, true);
+    job.attempt(2, 3, 30, true);
+    job.attempt(3, 3, 30, false);
+    std::mt19937 random(seed);
+    job.post_in_any_order(random, [&](const std::string& path, const std::vector<std::byte>& body) {
+      net::HttpRequest request;
+      request.method = "POST";
+      request.url = url() + path;
+      request.body = body;
+      const net::Exchange exchange = transport_.send(request);
+      EXPECT_EQ(exchange.answer.status, 200) << exchange.answer.body;
+      if (random() % 5 == 0) get(fmt::format("/api/v1/jobs/job{}/report", seed));
+      if (random() % 20 == 0) start();
+    });
+    const net::HttpAnswer answer = get(fmt::format("/api/v1/jobs/job{}/report", seed));
+    EXPECT_EQ(difference(answer.body, job.report()), "[]");
+  }
+}
+
+TEST_F(CollectorTest, RefusesWhatItShould) {
+  start();
+  EXPECT_EQ(get("/").status, 404);
+  EXPECT_EQ(get("/api/v1/jobs/../../etc/passwd").status, 404);
+  EXPECT_EQ(get("/api/v1/jobs/nobody/report").status, 404);
+  EXPECT_EQ(get("/api/v1/ingest/x/1").status, 405);
+  EXPECT_EQ(get("/healthz").status, 200);
+  net::HttpRequest request;
+  request.method = "POST";
+  request.url = url() + "/api/v1/ingest/x/1";
+  const std::string junk = "junk";
+  request.body = std::as_bytes(std::span(junk));
+  const net::HttpAnswer answer = transport_.send(request).answer;
+  EXPECT_EQ(answer.status, 400);
+  EXPECT_THAT(answer.body, HasSubstr("batch of x attempt 1: has 4 bytes"));
+}
+
+TEST_F(CollectorTest, TenantsDoNotSeeEachOther) {
+  start();
+  const std::string writes = add_token(store::Role::ingest, "blue");
+  const std::string blue = add_token(store::Role::read, "blue");
+  const std::string red = add_token(store::Role::read, "red");
+  TestJob job("train");
+  job.attempt(1, 1, 10, false);
+  EXPECT_EQ(ship(job).slots, 0u);  // without a token
+  EXPECT_EQ(ship(job, red).slots, 0u);
+  EXPECT_GT(ship(job, writes).slots, 0u);
+  EXPECT_EQ(get("/api/v1/jobs/train/report").status, 401);
+  EXPECT_EQ(get("/api/v1/jobs/train/report", writes).status, 403);
+  EXPECT_EQ(get("/api/v1/jobs/train/report", red).status, 404);
+  EXPECT_EQ(get("/api/v1/jobs/train/report", blue).status, 200);
+  EXPECT_TRUE(json::parse(get("/api/v1/jobs", red).body)["jobs"].empty());
+  const std::lock_guard lock(mutex_);
+  ASSERT_GE(audit_.size(), 4u);
+  const json line = json::parse(audit_.back());
+  EXPECT_EQ(line["status"], 403);
+  EXPECT_EQ(line["peer"], "127.0.0.1");
+  for (const std::string& each : audit_) EXPECT_EQ(each.find(writes), std::string::npos);
+}
+
+TEST_F(CollectorTest, BeyondThisMachineATokenIsNeededFirst) {
+  CollectorOptions options;
+  options.server.address = "0.0.0.0";
+  auto store = store::open_sqlite({dir_.path() + "/store.db"});
+  ASSERT_TRUE(store.ok());
+  const auto collector = Collector::start(std::move(options), std::move(*store));
+  ASSERT_FALSE(collector.ok());
+  EXPECT_THAT(collector.status().message(), HasSubstr("headway serve token add"));
+  EXPECT_TRUE(is_loopback("127.0.0.53"));
+  EXPECT_TRUE(is_loopback("::1"));
+  EXPECT_FALSE(is_loopback("0.0.0.0"));
+  EXPECT_FALSE(is_loopback("::"));
+  EXPECT_FALSE(is_loopback("localhost"));
+}
+
+TEST_F(CollectorTest, ManyShippersAtOnce) {
+  start();
+  std::vector<std::unique_ptr<TestJob>> jobs;
+  for (int i = 0; i < 8; ++i) {
+    jobs.push_back(std::make_unique<TestJob>(fmt::format("job{}", i)));
+    jobs.back()->attempt(1, 2, 200, i % 2 == 0);
+  }
+  std::vector<std::thread> threads;
+  std::atomic<bool> over{false};
+  threads.emplace_back([&] {
+    while (!over) {
+      for (const auto& job : jobs) get(fmt::format("/api/v1/jobs/{}/report", job->name()));
+    }
+  });
+  std::vector<std::thread> shippers;
+  for (const auto& job : jobs) {
+    shippers.emplace_back([&] { ship(*job); });
+  }
+  for (std::thread& shipper : shippers) shipper.join();
+  over = true;
+  threads.front().join();
+  for (const auto& job : jobs) {
+    const net::HttpAnswer answer = get(fmt::format("/api/v1/jobs/{}/report", job->name()));
+    EXPECT_EQ(difference(answer.body, job->report()), "[]") << job->name();
+  }
+}
+
+}  // namespace
+}  // namespace headway::collector

@@ -1,0 +1,75 @@
+// Batches on their way into the store: what comes in while one commit is under way goes into the
+// next, so that the disk's pace limits how long a batch waits and not how many there are. An answer
+// is given when the batch is durable, or not kept.
+//
+// offer() from any thread; one thread of its own does the rest.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "collector/jobs.h"
+#include "net/http_server.h"
+#include "store/store.h"
+
+namespace headway::collector {
+
+struct IntakeOptions {
+  std::size_t waiting_max = 20'000;  // batches; beyond it senders are told to come later
+  std::size_t commit_batches_max = 2'000;
+  std::size_t commit_bytes_max = 64u << 20;
+};
+
+struct IntakeCounts {
+  std::uint64_t batches = 0, slots = 0, bytes = 0;  // kept
+  std::uint64_t duplicates = 0, gaps = 0, refused = 0, turned_away = 0, commits = 0;
+  std::uint64_t store_errors = 0;
+};
+
+struct Offered {
+  std::string tenant, job;
+  std::uint64_t attempt = 0;
+  std::string body;
+  std::shared_ptr<net::Reply> reply;
+};
+
+class Intake {
+ public:
+  // `log`: one line each, of what went wrong on our side. `news`: a job has taken something in.
+  Intake(store::Store& store, Jobs& jobs, IntakeOptions options,
+         std::function<void(const std::string&)> log);
+  ~Intake();  // what was offered is answered first
+  Intake(const Intake&) = delete;
+  Intake& operator=(const Intake&) = delete;
+
+  void offer(Offered offered);
+  [[nodiscard]] IntakeCounts counts() const;
+
+ private:
+  struct Item;
+  void run();
+  std::vector<Offered> next();
+  void keep(std::vector<Offered> offered);
+  void answer(const Item& item, const store::Appended& appended);
+
+  store::Store& store_;
+  Jobs& jobs_;
+  const IntakeOptions options_;
+  const std::function<void(const std::string&)> log_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Offered> waiting_;
+  IntakeCounts counts_;
+  std::string last_error_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace headway::collector

@@ -1,0 +1,136 @@
+#include "collector/job_keeper.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/check.h"
+#include "collector/stored_job.h"
+
+namespace headway::collector {
+
+using base::Status;
+
+JobKeeper::JobKeeper(store::Store& store, store::JobRow job, bool fresh)
+    : store_(store),
+      job_(std::move(job)),
+      names_(std::make_shared<event::NameTable>()),
+      live_(job_.name, names_),
+      loaded_(fresh) {}
+
+void JobKeeper::take(const ingest::Batch& batch, std::span<event::Record> slots) {
+  ++version_;
+  if (!loaded_) return;  // it is in the store, from where all of it will be read
+  for (const ingest::HeadRecord& head : batch.heads) {
+    const auto [it, fresh] = journals_.try_emplace(ingest::journal_id(head.journal));
+    if (!fresh) continue;
+    it->second.info = record::stream_info(head.journal, head.name);
+    it->second.reader = std::make_shared<record::SlotReader>(head.journal, *names_);
+  }
+  for (const ingest::ChunkRecord& chunk : batch.chunks) {
+    HW_CHECK(chunk.slots <= slots.size());
+    take_chunk(chunk, slots.first(chunk.slots));
+    slots = slots.subspan(chunk.slots);
+  }
+}
+
+void JobKeeper::take_chunk(const ingest::ChunkRecord& chunk, std::span<event::Record> slots) {
+  const auto found = journals_.find(chunk.journal);
+  if (found == journals_.end()) {
+    loaded_ = false;
+    return;
+  }
+  Journal& journal = found->second;
+  const std::uint64_t position = journal.reader->position();
+  if (chunk.first_slot > position) {
+    loaded_ = false;
+    return;
+  }
+  const std::uint64_t known = std::min<std::uint64_t>(position - chunk.first_slot, slots.size());
+  journal.reader->consume(slots.subspan(known), nullptr);
+  if (chunk.first_slot + chunk.slots == journal.reader->position()) {
+    journal.live = ingest::live_fields(chunk);
+    if ((chunk.flags & ingest::kChunkFinal) != 0) {
+      journal.is_final = true;
+      journal.reader->finish(journal.live);
+    }
+  }
+  live_.consume(journal.info, journal.reader->events());
+}
+
+Status JobKeeper::reread() {
+  // Before the journals are asked for: those of all batches up to it are known then.
+  auto newest = store_.newest_seq(job_.key);
+  if (!newest.ok()) return newest.status();
+  auto names = std::make_shared<event::NameTable>();
+  std::map<ingest::JournalId, Journal> journals;
+  auto streams = stored_job(
+      store_, job_, names,
+      [&](const store::JournalRow& row, const std::shared_ptr<record::SlotReader>& reader) {
+        Journal& journal = journals[ingest::journal_id(row.head.journal)];
+        journal.info = record::stream_info(row.head.journal, row.head.name);
+        journal.reader = reader;
+        journal.live = ingest::live_fields(row.progress.last);
+        journal.is_final = row.progress.is_final();
+      });
+  if (!streams.ok()) return streams.status();
+  timeline::LiveJob live(job_.name, names, live_.wanted());
+  live.reread(*streams);
+  live_ = std::move(live);
+  names_ = std::move(names);
+  journals_ = std::move(journals);
+  loaded_ = true;
+  caught_up_seq_ = *newest;
+  ++version_;
+  return {};
+}
+
+Status JobKeeper::catch_up() {
+  Status damage;
+  std::vector<event::Record> slots;
+  const Status status =
+      store_.batches(job_.key, std::nullopt, caught_up_seq_, [&](const store::BatchRow& row) {
+        const std::string what = "stored batch " + std::to_string(row.seq);
+        auto batch = ingest::Batch::parse(row.bytes, what);
+        damage = batch.ok() ? ingest::unpack_slots(batch->packed, batch->header.slots, slots, what)
+                            : batch.status();
+        if (!damage.ok()) return false;
+        take(*batch, slots);
+        caught_up_seq_ = row.seq;
+        return true;
+      });
+  return status.ok() ? damage : status;
+}
+
+timeline::JobResult JobKeeper::snapshot(std::optional<std::int64_t> now_ns) const {
+  timeline::JobResult job = live_.snapshot(now_ns);
+  // Ranks in their order, then the launchers; a rank's journals by their names.
+  std::vector<const Journal*> all;
+  for (const auto& [id, journal] : journals_) all.push_back(&journal);
+  std::ranges::sort(all, {}, [](const Journal* j) {
+    return std::tuple(j->info.attempt, j->info.rank, std::string_view(j->info.origin));
+  });
+  for (timeline::AttemptResult& attempt : job.attempts) {
+    attempt.streams.clear();
+    for (const Journal* journal : all) {
+      if (journal->info.attempt != attempt.id) continue;
+      attempt.streams.push_back(
+          {journal->info, journal->reader->loss(journal->live, journal->info.origin)});
+    }
+  }
+  return job;
+}
+
+event::JobStreams JobKeeper::names() const {
+  event::JobStreams streams;
+  streams.job = job_.name;
+  streams.names = names_;
+  return streams;
+}
+
+bool JobKeeper::is_final() const {
+  return loaded_ &&
+         std::ranges::all_of(journals_, [](const auto& each) { return each.second.is_final; });
+}
+
+}  // namespace headway::collector

@@ -1,0 +1,106 @@
+#include "collector/jobs.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/clock.h"
+
+namespace headway::collector {
+
+using base::Result;
+using base::Status;
+
+std::shared_ptr<Jobs::Entry> Jobs::find(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<Jobs::Entry> Jobs::find_or_add(const Key& key, const store::JobRow& row,
+                                               bool fresh) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<Entry>& entry = entries_[key];
+  if (!entry) {
+    entry = std::make_shared<Entry>();
+    entry->keeper = std::make_unique<JobKeeper>(store_, row, fresh);
+  }
+  return entry;
+}
+
+void Jobs::took(const store::Append& append, const store::Appended& appended, bool fresh,
+                std::span<event::Record> slots) {
+  if (appended.job == 0) return;
+  const store::JobRow row{appended.job, append.tenant, append.job, append.received_ns,
+                          append.received_ns};
+  const auto entry = find_or_add({append.tenant, append.job}, row, fresh);
+  const std::lock_guard lock(entry->mutex);
+  entry->keeper->heard(append.received_ns);
+  entry->used_ns = std::max(entry->used_ns.load(), append.received_ns);
+  if (appended.judgement.verdict == ingest::Verdict::news) {
+    entry->keeper->take(*append.batch, slots);
+  }
+}
+
+// Reads the job anew beside those who go on taking in; they are let in again when it has caught up.
+// Not all the time: a rank that is far behind would ask for it with every batch.
+Status Jobs::put_in_order(Entry& entry, std::unique_lock<std::mutex>& lock, std::int64_t now_ns) {
+  entry.done.wait(lock, [&] { return !entry.rereading; });
+  if (!entry.keeper->must_reread() || now_ns < entry.next_reread_ns) return {};
+  entry.rereading = true;
+  auto fresh = std::make_unique<JobKeeper>(store_, entry.keeper->job(), false);
+  lock.unlock();
+  const std::int64_t begin_ns = base::clock_ns(CLOCK_MONOTONIC);
+  Status status = fresh->reread();
+  const std::int64_t took_ns = base::clock_ns(CLOCK_MONOTONIC) - begin_ns;
+  lock.lock();
+  entry.rereading = false;
+  entry.done.notify_all();
+  entry.next_reread_ns = now_ns + took_ns * options_.reread_share;
+  if (status.ok()) status = fresh->catch_up();
+  if (!status.ok()) return status;
+  fresh->heard(entry.keeper->job().heard_ns);
+  entry.keeper = std::move(fresh);
+  return {};
+}
+
+Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std::int64_t now_ns,
+                        const std::function<void(const JobView&)>& use) {
+  const Key key(tenant, name);
+  std::shared_ptr<Entry> entry = find(key);
+  if (!entry) {
+    auto row = store_.find_job(tenant, name);
+    if (!row.ok()) return row.status();
+    if (!row->has_value()) return false;
+    entry = find_or_add(key, row->value(), false);
+  }
+  std::unique_lock lock(entry->mutex);
+  entry->used_ns = std::max(entry->used_ns.load(), now_ns);
+  if (const Status status = put_in_order(*entry, lock, now_ns); !status.ok()) return status;
+  const JobKeeper& keeper = *entry->keeper;
+  const bool alive = now_ns - keeper.job().heard_ns < options_.silent_ns && !keeper.is_final();
+  const timeline::JobResult result = keeper.snapshot(alive ? std::optional(now_ns) : std::nullopt);
+  const event::JobStreams names = keeper.names();
+  use({keeper.job(), alive, result, names});
+  return true;
+}
+
+void Jobs::tend(std::int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const auto& each) {
+    Entry& entry = *each.second;
+    const std::unique_lock own(entry.mutex, std::try_to_lock);
+    return own.owns_lock() && !entry.rereading && now_ns - entry.used_ns > options_.idle_ns;
+  });
+  while (entries_.size() > options_.jobs_max) {
+    const auto oldest = std::ranges::min_element(
+        entries_, {}, [](const auto& each) { return each.second->used_ns.load(); });
+    entries_.erase(oldest);
+  }
+}
+
+std::size_t Jobs::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace headway::collector

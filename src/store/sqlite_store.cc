@@ -1,0 +1,486 @@
+#include "store/sqlite_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "store/sqlite.h"
+#include "store/sqlite_schema.h"
+
+namespace headway::store {
+namespace {
+
+using base::Result;
+using base::Status;
+using ingest::JournalId;
+using ingest::Progress;
+
+template <typename T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+// False: the column does not hold one.
+template <typename T>
+bool read_into(std::span<const std::byte> blob, T& value) {
+  if (blob.size() != sizeof(value)) return false;
+  std::memcpy(&value, blob.data(), sizeof(value));
+  return true;
+}
+
+std::span<const std::byte> id_bytes(const JournalId& id) {
+  return std::as_bytes(std::span(id));
+}
+
+class SqliteStore final : public Store {
+ public:
+  static Result<std::unique_ptr<Store>> open(const SqliteOptions& options);
+
+  Result<std::vector<Appended>> append(std::span<const Append> appends) override;
+  Result<std::vector<JobRow>> jobs(const std::string& tenant, std::size_t rows_max) override;
+  Result<std::optional<JobRow>> find_job(const std::string& tenant,
+                                         const std::string& name) override;
+  Result<std::vector<JournalRow>> journals(JobKey job) override;
+  Status batches(JobKey job, std::optional<std::uint64_t> attempt, std::int64_t after_seq,
+                 const std::function<bool(const BatchRow&)>& take) override;
+  Result<std::int64_t> newest_seq(JobKey job) override;
+  Result<std::vector<Token>> tokens() override;
+  Result<Token> add_token(Token token) override;
+  Result<bool> remove_token(std::int64_t id) override;
+  Result<std::vector<std::string>> check() override;
+  Status back_up(const std::string& path) override;
+
+ private:
+  struct Writer {
+    std::unique_ptr<Connection> db;
+    Statement find_job, add_job, touch_job, find_journal, add_journal, move_journal, add_batch;
+  };
+  // A connection of one's own for as long as one reads.
+  class Reader {
+   public:
+    Reader(SqliteStore& store, std::unique_ptr<Connection> db)
+        : store_(store), db_(std::move(db)) {}
+    Reader(Reader&&) = default;
+    ~Reader() {
+      if (!db_) return;
+      const std::lock_guard lock(store_.readers_mutex_);
+      if (store_.readers_.size() < readers_max) store_.readers_.push_back(std::move(db_));
+    }
+    Connection* operator->() { return db_.get(); }
+
+   private:
+    SqliteStore& store_;
+    std::unique_ptr<Connection> db_;
+  };
+  static constexpr std::size_t readers_max = 8;
+
+  explicit SqliteStore(std::string path) : path_(std::move(path)) {}
+  Status lock_file();
+  Status migrate();
+  void prepare();
+  Result<Reader> reader();
+  Result<JobKey> job_of(const Append& append, bool& fresh);
+  Status known_journals(JobKey job, const Append& append, ingest::ProgressMap& known);
+  Status append_one(const Append& append, Appended& out);
+  Status keep(const Append& append, JobKey job, const ingest::ProgressMap& before,
+              const ingest::ProgressMap& after, Appended& out);
+
+  const std::string path_;
+  base::UniqueFd lock_;
+  std::mutex writer_mutex_;
+  Writer writer_;
+  std::mutex readers_mutex_;
+  std::vector<std::unique_ptr<Connection>> readers_;
+};
+
+Status SqliteStore::lock_file() {
+  const std::string path = path_ + ".lock";
+  lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock_.valid()) return base::errno_status(path, "cannot be made", errno);
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  return Status::invalid(path_ +
+                         ": another collector has this store; stop it, or use another file");
+}
+
+Status SqliteStore::migrate() {
+  Connection& db = *writer_.db;
+  return db.transaction([&]() -> Status {
+    Statement ask = db.prepare("PRAGMA user_version");
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    const std::int64_t version = ask.integer(0);
+    ask.reset();
+    if (version > static_cast<std::int64_t>(kSchemaSteps.size())) {
+      return Status(base::Code::unsupported,
+                    fmt::format("{}: has schema version {}; this build knows up to {}, install a "
+                                "newer Headway",
+                                path_, version, kSchemaSteps.size()));
+    }
+    for (auto step = static_cast<std::size_t>(version); step < kSchemaSteps.size(); ++step) {
+      if (Status status = db.run(kSchemaSteps[step]); !status.ok()) return status;
+    }
+    return db.run(fmt::format("PRAGMA user_version={}", kSchemaSteps.size()).c_str());
+  });
+}
+
+void SqliteStore::prepare() {
+  Connection& db = *writer_.db;
+  writer_.find_job = db.prepare("SELECT key FROM job WHERE tenant=? AND name=?");
+  writer_.add_job =
+      db.prepare("INSERT INTO job(tenant, name, first_ns, heard_ns) VALUES(?, ?, ?, ?)");
+  writer_.touch_job = db.prepare("UPDATE job SET heard_ns=max(heard_ns, ?) WHERE key=?");
+  writer_.find_journal =
+      db.prepare("SELECT attempt, slots_max, next_slot, last FROM journal WHERE job=? AND id=?");
+  writer_.add_journal = db.prepare(
+      "INSERT INTO journal(job, id, attempt, slots_max, next_slot, last, head) "
+      "VALUES(?, ?, ?, ?, ?, ?, ?)");
+  writer_.move_journal = db.prepare("UPDATE journal SET next_slot=?, last=? WHERE job=? AND id=?");
+  writer_.add_batch =
+      db.prepare("INSERT INTO batch(job, attempt, received_ns, bytes) VALUES(?, ?, ?, ?)");
+}
+
+Result<std::unique_ptr<Store>> SqliteStore::open(const SqliteOptions& options) {
+  std::unique_ptr<SqliteStore> store(new SqliteStore(options.path));
+  if (options.exclusive) {
+    if (Status status = store->lock_file(); !status.ok()) return status;
+  }
+  auto db = Connection::open(options.path, Connection::Mode::write);
+  if (!db.ok()) return db.status();
+  store->writer_.db = std::move(*db);
+  if (Status status = store->migrate(); !status.ok()) return status;
+  store->prepare();
+  return std::unique_ptr<Store>(std::move(store));
+}
+
+Result<SqliteStore::Reader> SqliteStore::reader() {
+  {
+    const std::lock_guard lock(readers_mutex_);
+    if (!readers_.empty()) {
+      Reader reader(*this, std::move(readers_.back()));
+      readers_.pop_back();
+      return reader;
+    }
+  }
+  auto db = Connection::open(path_, Connection::Mode::read);
+  if (!db.ok()) return db.status();
+  return Reader(*this, std::move(*db));
+}
+
+// 0: there is none.
+Result<JobKey> SqliteStore::job_of(const Append& append, bool& fresh) {
+  Statement& find = writer_.find_job;
+  const auto row = find.bind(1, append.tenant).bind(2, append.job).step();
+  if (!row.ok()) return row.status();
+  fresh = !row.value();
+  const JobKey key = fresh ? 0 : find.integer(0);
+  find.reset();
+  return key;
+}
+
+Status SqliteStore::known_journals(JobKey job, const Append& append, ingest::ProgressMap& known) {
+  const auto look = [&](const JournalId& id) -> Status {
+    if (known.contains(id)) return {};
+    Statement& find = writer_.find_journal;
+    const auto row = find.bind(1, job).bind(2, id_bytes(id)).step();
+    if (!row.ok()) return row.status();
+    Status status;
+    if (row.value()) {
+      Progress progress;
+      progress.attempt = static_cast<std::uint64_t>(find.integer(0));
+      progress.slots_max = static_cast<std::uint64_t>(find.integer(1));
+      progress.next_slot = static_cast<std::uint64_t>(find.integer(2));
+      if (!read_into(find.blob(3), progress.last)) {
+        status = Status::corrupt(path_ +
+                                 ": a row of the table journal is damaged; run `headway "
+                                 "serve --check`, or go back to a back-up");
+      }
+      known[id] = progress;
+    }
+    find.reset();
+    return status;
+  };
+  for (const ingest::HeadRecord& head : append.batch->heads) {
+    if (Status status = look(ingest::journal_id(head.journal)); !status.ok()) return status;
+  }
+  for (const ingest::ChunkRecord& chunk : append.batch->chunks) {
+    if (Status status = look(chunk.journal); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status SqliteStore::keep(const Append& append, JobKey job, const ingest::ProgressMap& before,
+                         const ingest::ProgressMap& after, Appended& out) {
+  for (const ingest::HeadRecord& head : append.batch->heads) {
+    const JournalId id = ingest::journal_id(head.journal);
+    if (before.contains(id)) continue;
+    const Progress& progress = after.at(id);
+    Status status = writer_.add_journal.bind(1, job)
+                        .bind(2, id_bytes(id))
+                        .bind(3, static_cast<std::int64_t>(progress.attempt))
+                        .bind(4, static_cast<std::int64_t>(progress.slots_max))
+                        .bind(5, static_cast<std::int64_t>(progress.next_slot))
+                        .bind(6, bytes_of(progress.last))
+                        .bind(7, bytes_of(head))
+                        .run();
+    if (!status.ok()) return status;
+  }
+  for (const auto& [id, progress] : after) {
+    if (!before.contains(id)) continue;
+    Status status = writer_.move_journal.bind(1, static_cast<std::int64_t>(progress.next_slot))
+                        .bind(2, bytes_of(progress.last))
+                        .bind(3, job)
+                        .bind(4, id_bytes(id))
+                        .run();
+    if (!status.ok()) return status;
+  }
+  Status status = writer_.add_batch.bind(1, job)
+                      .bind(2, static_cast<std::int64_t>(append.attempt))
+                      .bind(3, append.received_ns)
+                      .bind(4, append.bytes)
+                      .run();
+  if (!status.ok()) return status;
+  out.seq = writer_.db->last_row();
+  return {};
+}
+
+Status SqliteStore::append_one(const Append& append, Appended& out) {
+  HW_CHECK(append.batch != nullptr);
+  bool fresh = false;
+  auto job = job_of(append, fresh);
+  if (!job.ok()) return job.status();
+  ingest::ProgressMap before;
+  if (!fresh) {
+    if (Status status = known_journals(*job, append, before); !status.ok()) return status;
+  }
+  ingest::ProgressMap after = before;
+  out.judgement = ingest::judge(*append.batch, append.job, append.attempt, after);
+  out.job = *job;
+  const bool news = out.judgement.verdict == ingest::Verdict::news;
+  if (news && fresh) {
+    const Status status = writer_.add_job.bind(1, append.tenant)
+                              .bind(2, append.job)
+                              .bind(3, append.received_ns)
+                              .bind(4, append.received_ns)
+                              .run();
+    if (!status.ok()) return status;
+    out.job = writer_.db->last_row();
+    out.made_job = true;
+  }
+  if (news) {
+    if (Status status = keep(append, out.job, before, after, out); !status.ok()) return status;
+  }
+  for (const ingest::ChunkRecord& chunk : append.batch->chunks) {
+    const auto found = after.find(chunk.journal);
+    out.next.emplace_back(chunk.journal, found == after.end() ? 0 : found->second.next_slot);
+  }
+  // A sign of life is no news, but it is one.
+  if (out.job == 0 || out.judgement.verdict == ingest::Verdict::nonsense) return {};
+  return writer_.touch_job.bind(1, append.received_ns).bind(2, out.job).run();
+}
+
+Result<std::vector<Appended>> SqliteStore::append(std::span<const Append> appends) {
+  std::vector<Appended> out(appends.size());
+  const std::lock_guard lock(writer_mutex_);
+  const Status status = writer_.db->transaction([&]() -> Status {
+    for (std::size_t i = 0; i < appends.size(); ++i) {
+      out[i] = {};
+      if (Status one = append_one(appends[i], out[i]); !one.ok()) return one;
+    }
+    return {};
+  });
+  if (!status.ok()) return status;
+  return out;
+}
+
+JobRow job_row(const Statement& row) {
+  return {row.integer(0), row.text(1), row.text(2), row.integer(3), row.integer(4)};
+}
+
+Result<std::vector<JobRow>> SqliteStore::jobs(const std::string& tenant, std::size_t rows_max) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  Statement ask = (*db)->prepare(
+      "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE ?1='' OR tenant=?1 "
+      "ORDER BY heard_ns DESC, key DESC LIMIT ?2");
+  ask.bind(1, tenant).bind(2, static_cast<std::int64_t>(rows_max));
+  std::vector<JobRow> out;
+  while (true) {
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) return out;
+    out.push_back(job_row(ask));
+  }
+}
+
+Result<std::optional<JobRow>> SqliteStore::find_job(const std::string& tenant,
+                                                    const std::string& name) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  Statement ask = (*db)->prepare(
+      "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE tenant=? AND name=?");
+  const auto row = ask.bind(1, tenant).bind(2, name).step();
+  if (!row.ok()) return row.status();
+  if (!row.value()) return std::optional<JobRow>();
+  return std::optional(job_row(ask));
+}
+
+Result<std::vector<JournalRow>> SqliteStore::journals(JobKey job) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  Statement ask =
+      (*db)->prepare("SELECT attempt, slots_max, next_slot, last, head FROM journal WHERE job=?");
+  ask.bind(1, job);
+  std::vector<JournalRow> out;
+  while (true) {
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) return out;
+    JournalRow& journal = out.emplace_back();
+    journal.progress.attempt = static_cast<std::uint64_t>(ask.integer(0));
+    journal.progress.slots_max = static_cast<std::uint64_t>(ask.integer(1));
+    journal.progress.next_slot = static_cast<std::uint64_t>(ask.integer(2));
+    if (!read_into(ask.blob(3), journal.progress.last) || !read_into(ask.blob(4), journal.head)) {
+      return Status::corrupt(path_ +
+                             ": a row of the table journal is damaged; run `headway serve "
+                             "--check`, or go back to a back-up");
+    }
+  }
+}
+
+Status SqliteStore::batches(JobKey job, std::optional<std::uint64_t> attempt,
+                            std::int64_t after_seq,
+                            const std::function<bool(const BatchRow&)>& take) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  Statement ask = (*db)->prepare(
+      attempt ? "SELECT seq, attempt, bytes FROM batch WHERE job=?1 AND attempt=?3 AND seq>?2 "
+                "ORDER BY seq"
+              : "SELECT seq, attempt, bytes FROM batch INDEXED BY batch_of_job WHERE job=?1 AND "
+                "seq>?2 ORDER BY seq");
+  ask.bind(1, job).bind(2, after_seq);
+  if (attempt) ask.bind(3, static_cast<std::int64_t>(*attempt));
+  BatchRow batch;
+  while (true) {
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) return {};
+    batch.seq = ask.integer(0);
+    batch.attempt = static_cast<std::uint64_t>(ask.integer(1));
+    const auto bytes = ask.blob(2);
+    batch.bytes.assign(bytes.begin(), bytes.end());
+    if (!take(batch)) return {};
+  }
+}
+
+Result<std::int64_t> SqliteStore::newest_seq(JobKey job) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  Statement ask = (*db)->prepare("SELECT coalesce(max(seq), 0) FROM batch WHERE job=?");
+  const auto row = ask.bind(1, job).step();
+  if (!row.ok()) return row.status();
+  return ask.integer(0);
+}
+
+Result<std::vector<Token>> SqliteStore::tokens() {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  Statement ask =
+      (*db)->prepare("SELECT id, tenant, role, label, hash, created_ns FROM token ORDER BY id");
+  std::vector<Token> out;
+  while (true) {
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) return out;
+    Token token;
+    token.id = ask.integer(0);
+    token.tenant = ask.text(1);
+    const std::int64_t role = ask.integer(2);
+    token.label = ask.text(3);
+    token.created_ns = ask.integer(5);
+    const bool known = role >= static_cast<std::int64_t>(Role::ingest) &&
+                       role <= static_cast<std::int64_t>(Role::admin);
+    // What cannot be read lets nobody in.
+    if (!known || !read_into(ask.blob(4), token.hash)) continue;
+    token.role = static_cast<Role>(role);
+    out.push_back(std::move(token));
+  }
+}
+
+Result<Token> SqliteStore::add_token(Token token) {
+  const std::lock_guard lock(writer_mutex_);
+  Statement add = writer_.db->prepare(
+      "INSERT INTO token(tenant, role, label, hash, created_ns) VALUES(?, ?, ?, ?, ?)");
+  const Status status = add.bind(1, token.tenant)
+                            .bind(2, static_cast<std::int64_t>(token.role))
+                            .bind(3, token.label)
+                            .bind(4, std::as_bytes(std::span(token.hash)))
+                            .bind(5, token.created_ns)
+                            .run();
+  if (!status.ok()) return status;
+  token.id = writer_.db->last_row();
+  return token;
+}
+
+Result<bool> SqliteStore::remove_token(std::int64_t id) {
+  const std::lock_guard lock(writer_mutex_);
+  Statement remove = writer_.db->prepare("DELETE FROM token WHERE id=?");
+  const Status status = remove.bind(1, id).run();
+  if (!status.ok()) return status;
+  return writer_.db->changes() > 0;
+}
+
+Result<std::vector<std::string>> SqliteStore::check() {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  std::vector<std::string> out;
+  for (const char* sql : {"PRAGMA integrity_check(100)", "PRAGMA foreign_key_check"}) {
+    Statement ask = (*db)->prepare(sql);
+    while (true) {
+      const auto row = ask.step();
+      if (!row.ok()) {
+        out.push_back(row.status().message());
+        return out;
+      }
+      if (!row.value()) break;
+      if (ask.text(0) != "ok") out.push_back(path_ + ": " + ask.text(0));
+    }
+  }
+  return out;
+}
+
+Status SqliteStore::back_up(const std::string& path) {
+  auto from = reader();
+  if (!from.ok()) return from.status();
+  const std::string half = path + ".tmp";
+  {
+    auto to = Connection::open(half, Connection::Mode::write);
+    if (!to.ok()) return to.status();
+    sqlite3_backup* copy = sqlite3_backup_init((*to)->handle(), "main", (*from)->handle(), "main");
+    if (copy == nullptr) return (*to)->error("cannot be backed up into");
+    // All at once, in one reader's view: a copy in steps would begin again with every commit.
+    const int result = sqlite3_backup_step(copy, -1);
+    sqlite3_backup_finish(copy);
+    if (result != SQLITE_DONE) return (*to)->error("cannot be backed up into");
+    if (Status status = (*to)->run("PRAGMA journal_mode=DELETE"); !status.ok()) return status;
+  }
+  if (::rename(half.c_str(), path.c_str()) != 0) {
+    return base::errno_status(path, "cannot be given its name", errno);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options) {
+  return SqliteStore::open(options);
+}
+
+}  // namespace headway::store

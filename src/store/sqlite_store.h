@@ -1,0 +1,21 @@
+// The store in one SQLite file: for one collector, which holds a lock on it. docs/serve.md says how
+// it is backed up.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "store/store.h"
+
+namespace headway::store {
+
+struct SqliteOptions {
+  std::string path;
+  // Two collectors on one file would each take the other's jobs for their own. Without: the tools
+  // that look at a file or add a token beside a running collector.
+  bool exclusive = true;
+};
+
+base::Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options);
+
+}  // namespace headway::store

@@ -1,0 +1,181 @@
+// What is SQLite's alone: its file, and what may become of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <random>
+
+#include "store/sqlite_store.h"
+#include "store/test_util.h"
+
+namespace headway::store {
+namespace {
+
+using ingest::Verdict;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class Sqlite : public ::testing::Test {
+ protected:
+  std::unique_ptr<Store> open() {
+    auto store = open_sqlite({path_});
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    return store.ok() ? std::move(*store) : nullptr;
+  }
+  base::TempDir dir_;
+  std::string path_ = dir_.path() + "/store.db";
+};
+
+TEST_F(Sqlite, ASecondCollectorIsRefused) {
+  const auto store = open();
+  const auto second = open_sqlite({path_});
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.status().message(), HasSubstr("another collector has this store"));
+  EXPECT_TRUE(open_sqlite({path_, false}).ok());  // a tool that only looks
+}
+
+TEST_F(Sqlite, ANewerSchemaIsRefused) {
+  open();
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(db, "PRAGMA user_version=99", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  const auto store = open_sqlite({path_});
+  ASSERT_FALSE(store.ok());
+  EXPECT_THAT(store.status().message(), HasSubstr("schema version 99"));
+}
+
+TEST_F(Sqlite, WhatIsNoDatabaseIsLeftAlone) {
+  record::write_bytes(path_, std::string(5000, 'x'));
+  const auto store = open_sqlite({path_});
+  ASSERT_FALSE(store.ok());
+  EXPECT_THAT(store.status().message(), HasSubstr("not a database"));
+  EXPECT_EQ(std::filesystem::file_size(path_), 5000u);
+}
+
+TEST_F(Sqlite, DamageIsFoundByACheck) {
+  {
+    const auto store = open();
+    Sender sender(0);
+    for (std::uint64_t i = 0; i < 200; ++i) {
+      ASSERT_EQ(append_one(*store, sender.batch(i * 50, 50))->judgement.verdict, Verdict::news);
+    }
+    EXPECT_THAT(store->check().value(), IsEmpty());
+  }
+  const auto size = std::filesystem::file_size(path_);
+  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+  for (std::uintmax_t at = 4096 * 2 + 1; at + 64 < size; at += 4096) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file.write(std::string(64, '\xee').data(), 64);
+  }
+  file.close();
+  auto store = open_sqlite({path_});
+  if (!store.ok()) {  // damage in the schema shows at once
+    EXPECT_EQ(store.status().code(), base::Code::corrupt) << store.status().message();
+    return;
+  }
+  EXPECT_THAT((*store)->check().value(), Not(IsEmpty()));
+}
+
+// A disk that takes no more: what is said to be kept is kept, what is refused leaves no trace, and
+// all goes on when there is room again.
+TEST_F(Sqlite, AFullDiskLosesNothing) {
+  const int status = record::in_child([&]() -> int {
+    ::signal(SIGXFSZ, SIG_IGN);
+    auto store = open_sqlite({path_});
+    if (!store.ok()) return 1;
+    Sender sender(0);
+    std::uint64_t at = 0;
+    const auto add = [&] {
+      auto out = append_one(**store, sender.batch(at, 500));
+      if (out.ok()) at += 500;
+      return out.ok();
+    };
+    for (int i = 0; i < 20; ++i) {
+      if (!add()) return 2;
+    }
+    const auto size = std::filesystem::file_size(path_ + "-wal");
+    const rlimit small{size + 30'000, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return 3;
+    int refused = 0;
+    for (int i = 0; i < 200; ++i) refused += add() ? 0 : 1;
+    if (refused == 0) return 4;
+    const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &none) != 0) return 5;
+    for (int i = 0; i < 20; ++i) {
+      if (!add()) return 6;
+    }
+    auto rows = (*store)->journals((*store)->jobs("", 1)->front().key);
+    return rows->front().progress.next_slot == at && (*store)->check()->empty() ? 0 : 7;
+  });
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+// Killed at any moment: all that was acknowledged is there, once and in order.
+TEST_F(Sqlite, KilledWriterLosesNothingThatItHadSaid) {
+  const std::uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::uint64_t acknowledged = 0;
+  for (int round = 0; round < 12; ++round) {
+    int pipe[2];
+    ASSERT_EQ(::pipe(pipe), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto store = open_sqlite({path_});
+      if (!store.ok()) ::_exit(1);
+      Sender sender(0);
+      // Where the store is, as an answer tells a sender that begins anew.
+      std::uint64_t at = append_one(**store, sender.batch(0, 1))->next.front().second;
+      while (true) {
+        auto out = append_one(**store, sender.batch(at, 37));
+        if (!out.ok() || out->judgement.verdict != Verdict::news) ::_exit(2);
+        at += 37;
+        if (::write(pipe[1], &at, sizeof(at)) != sizeof(at)) ::_exit(3);
+      }
+    }
+    ::close(pipe[1]);
+    const int messages = 1 + static_cast<int>(random() % 40);
+    std::uint64_t said = 0;
+    for (int i = 0; i < messages && ::read(pipe[0], &said, sizeof(said)) == sizeof(said); ++i) {
+      acknowledged = std::max(acknowledged, said);
+    }
+    ::usleep(static_cast<useconds_t>(random() % 3000));
+    ::kill(child, SIGKILL);
+    while (::read(pipe[0], &said, sizeof(said)) == sizeof(said)) {
+      acknowledged = std::max(acknowledged, said);
+    }
+    ::close(pipe[0]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+    const auto store = open();
+    ASSERT_NE(store, nullptr);
+    const JobRow job = store->jobs("", 1)->front();
+    ingest::ProgressMap known;
+    ASSERT_TRUE(store
+                    ->batches(job.key, 1, 0,
+                              [&](const BatchRow& row) {
+                                auto batch = ingest::Batch::parse(row.bytes, "stored");
+                                EXPECT_TRUE(batch.ok());
+                                EXPECT_EQ(ingest::judge(*batch, "job", 1, known).verdict,
+                                          Verdict::news);
+                                return true;
+                              })
+                    .ok());
+    const std::uint64_t stored = known.begin()->second.next_slot;
+    EXPECT_GE(stored, acknowledged);
+    EXPECT_EQ(stored, store->journals(job.key)->front().progress.next_slot);
+    EXPECT_THAT(store->check().value(), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace headway::store

@@ -1,0 +1,69 @@
+"""`headway serve` as tests use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADWAY = os.environ.get("HEADWAY_BIN", str(ROOT / "build/headway"))
+
+
+class Collector:
+    """`headway serve`, which can be killed and started again on the same store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = folder / "store.db"
+        self.log = folder / "serve.log"
+        self.port = 0
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self, *options: str) -> None:
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [HEADWAY, "serve", "--store", str(self.store)]
+                + ["--listen", f"127.0.0.1:{self.port}", *options],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        found = re.search(r"listening on https?://127\.0\.0\.1:(\d+)", line)
+        assert found, f"{line!r}: {self.log.read_text()}"
+        self.port = int(found[1])
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> int:
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(timeout=60)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def get(self, path: str, token: str = "") -> Any:
+        request = urllib.request.Request(self.url + path)
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)
+
+    def serve(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """`headway serve WORDS`, on the same store."""
+        return subprocess.run(
+            [HEADWAY, "serve", *words, "--store", str(self.store)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
