@@ -72,6 +72,28 @@ struct Appended {
   std::vector<std::pair<ingest::JournalId, std::uint64_t>> next;
 };
 
+// What is known of an attempt, for the whole fleet's account (docs/formats/fact.md); opaque here.
+struct FactPut {
+  JobKey job = 0;
+  std::int64_t attempt = 0;
+  std::int64_t upto_seq = 0;  // the newest batch of the job that it is made from
+  std::vector<std::byte> bytes;
+};
+struct FactRow {
+  std::int64_t change = 0;
+  std::string tenant, job;
+  std::int64_t attempt = 0;
+  std::vector<std::byte> bytes;
+};
+
+// Something that people should know of, once: a tenant's alert is known by its key.
+struct AlertRow {
+  std::int64_t id = 0;  // given by the store, and kept
+  std::string tenant, key;
+  std::string document;  // JSON; opaque here
+  std::int64_t changed_ns = 0;
+};
+
 class Store {
  public:
   Store() = default;
@@ -95,6 +117,24 @@ class Store {
                                const std::function<bool(const BatchRow&)>& take) = 0;
   // Of the job's last batch; 0: it has none. The journals of all batches up to it are known.
   virtual base::Result<std::int64_t> newest_seq(JobKey job) = 0;
+
+  // All of them or none. One that is made from less than what is there is passed over: several
+  // collectors may tell of one job.
+  virtual base::Status put_facts(std::span<const FactPut> facts) = 0;
+  // Those that were put after `after_change`, each attempt once, in the order of their changes,
+  // until `take` returns false. Whoever has seen a change has seen, or will not miss, all before it.
+  virtual base::Status facts(std::int64_t after_change,
+                             const std::function<bool(const FactRow&)>& take) = 0;
+
+  // The document of a new key is added, of a known one replaced. The row as it is kept.
+  virtual base::Result<AlertRow> put_alert(AlertRow alert) = 0;
+  // Newest first. An empty tenant: of all.
+  virtual base::Result<std::vector<AlertRow>> alerts(const std::string& tenant,
+                                                     std::size_t rows_max) = 0;
+
+  // Forgets the batches of jobs that were last heard of before then; what they added up to (facts)
+  // stays. How many jobs.
+  virtual base::Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) = 0;
 
   virtual base::Result<std::vector<Token>> tokens() = 0;
   virtual base::Result<Token> add_token(Token token) = 0;
