@@ -47,6 +47,31 @@ CREATE TABLE batch(
 CREATE INDEX batch_of_job ON batch(job);
 CREATE INDEX batch_of_attempt ON batch(job, attempt);
 )sql",
+    // 2. Numbers are counted, not the largest one plus one: that one may have been forgotten.
+    R"sql(
+CREATE TABLE counter(
+  seq INTEGER NOT NULL,
+  change INTEGER NOT NULL
+) STRICT;
+INSERT INTO counter(seq, change) SELECT coalesce(max(seq), 0), 0 FROM batch;
+CREATE TABLE fact(
+  job INTEGER NOT NULL REFERENCES job,
+  attempt INTEGER NOT NULL,
+  upto_seq INTEGER NOT NULL,
+  change INTEGER NOT NULL UNIQUE,
+  bytes BLOB NOT NULL,
+  PRIMARY KEY(job, attempt)
+) STRICT;
+CREATE TABLE alert(
+  id INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  key TEXT NOT NULL,
+  document TEXT NOT NULL,
+  changed_ns INTEGER NOT NULL,
+  UNIQUE(tenant, key)
+) STRICT;
+CREATE INDEX alert_changed ON alert(changed_ns);
+)sql",
 };
 
 }  // namespace headway::store

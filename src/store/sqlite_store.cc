@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
+#include <optional>
 
-#include "base/check.h"
 #include "base/file.h"
+#include "store/blob.h"
 #include "store/sqlite.h"
+#include "store/sqlite_batches.h"
+#include "store/sqlite_facts.h"
 #include "store/sqlite_schema.h"
 
 namespace headway::store {
@@ -20,25 +22,9 @@ namespace {
 
 using base::Result;
 using base::Status;
-using ingest::JournalId;
-using ingest::Progress;
 
-template <typename T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span(&value, 1));
-}
-
-// False: the column does not hold one.
-template <typename T>
-bool read_into(std::span<const std::byte> blob, T& value) {
-  if (blob.size() != sizeof(value)) return false;
-  std::memcpy(&value, blob.data(), sizeof(value));
-  return true;
-}
-
-std::span<const std::byte> id_bytes(const JournalId& id) {
-  return std::as_bytes(std::span(id));
-}
+// Between two portions of what is forgotten, others may write.
+constexpr std::size_t forget_jobs_max = 64;
 
 class SqliteStore final : public Store {
  public:
@@ -52,6 +38,11 @@ class SqliteStore final : public Store {
   Status batches(JobKey job, std::optional<std::uint64_t> attempt, std::int64_t after_seq,
                  const std::function<bool(const BatchRow&)>& take) override;
   Result<std::int64_t> newest_seq(JobKey job) override;
+  Status put_facts(std::span<const FactPut> facts) override;
+  Status facts(std::int64_t after_change, const std::function<bool(const FactRow&)>& take) override;
+  Result<AlertRow> put_alert(AlertRow alert) override;
+  Result<std::vector<AlertRow>> alerts(const std::string& tenant, std::size_t rows_max) override;
+  Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override;
   Result<std::vector<Token>> tokens() override;
   Result<Token> add_token(Token token) override;
   Result<bool> remove_token(std::int64_t id) override;
@@ -59,10 +50,6 @@ class SqliteStore final : public Store {
   Status back_up(const std::string& path) override;
 
  private:
-  struct Writer {
-    std::unique_ptr<Connection> db;
-    Statement find_job, add_job, touch_job, find_journal, add_journal, move_journal, add_batch;
-  };
   // A connection of one's own for as long as one reads.
   class Reader {
    public:
@@ -75,6 +62,7 @@ class SqliteStore final : public Store {
       if (store_.readers_.size() < readers_max) store_.readers_.push_back(std::move(db_));
     }
     Connection* operator->() { return db_.get(); }
+    Connection& operator*() { return *db_; }
 
    private:
     SqliteStore& store_;
@@ -85,18 +73,13 @@ class SqliteStore final : public Store {
   explicit SqliteStore(std::string path) : path_(std::move(path)) {}
   Status lock_file();
   Status migrate();
-  void prepare();
   Result<Reader> reader();
-  Result<JobKey> job_of(const Append& append, bool& fresh);
-  Status known_journals(JobKey job, const Append& append, ingest::ProgressMap& known);
-  Status append_one(const Append& append, Appended& out);
-  Status keep(const Append& append, JobKey job, const ingest::ProgressMap& before,
-              const ingest::ProgressMap& after, Appended& out);
 
   const std::string path_;
   base::UniqueFd lock_;
   std::mutex writer_mutex_;
-  Writer writer_;
+  std::unique_ptr<Connection> writer_;
+  std::optional<SqliteBatches> batches_;  // on the writer
   std::mutex readers_mutex_;
   std::vector<std::unique_ptr<Connection>> readers_;
 };
@@ -111,7 +94,7 @@ Status SqliteStore::lock_file() {
 }
 
 Status SqliteStore::migrate() {
-  Connection& db = *writer_.db;
+  Connection& db = *writer_;
   return db.transaction([&]() -> Status {
     Statement ask = db.prepare("PRAGMA user_version");
     const auto row = ask.step();
@@ -131,22 +114,6 @@ Status SqliteStore::migrate() {
   });
 }
 
-void SqliteStore::prepare() {
-  Connection& db = *writer_.db;
-  writer_.find_job = db.prepare("SELECT key FROM job WHERE tenant=? AND name=?");
-  writer_.add_job =
-      db.prepare("INSERT INTO job(tenant, name, first_ns, heard_ns) VALUES(?, ?, ?, ?)");
-  writer_.touch_job = db.prepare("UPDATE job SET heard_ns=max(heard_ns, ?) WHERE key=?");
-  writer_.find_journal =
-      db.prepare("SELECT attempt, slots_max, next_slot, last FROM journal WHERE job=? AND id=?");
-  writer_.add_journal = db.prepare(
-      "INSERT INTO journal(job, id, attempt, slots_max, next_slot, last, head) "
-      "VALUES(?, ?, ?, ?, ?, ?, ?)");
-  writer_.move_journal = db.prepare("UPDATE journal SET next_slot=?, last=? WHERE job=? AND id=?");
-  writer_.add_batch =
-      db.prepare("INSERT INTO batch(job, attempt, received_ns, bytes) VALUES(?, ?, ?, ?)");
-}
-
 Result<std::unique_ptr<Store>> SqliteStore::open(const SqliteOptions& options) {
   std::unique_ptr<SqliteStore> store(new SqliteStore(options.path));
   if (options.exclusive) {
@@ -154,9 +121,9 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const SqliteOptions& options) {
   }
   auto db = Connection::open(options.path, Connection::Mode::write);
   if (!db.ok()) return db.status();
-  store->writer_.db = std::move(*db);
+  store->writer_ = std::move(*db);
   if (Status status = store->migrate(); !status.ok()) return status;
-  store->prepare();
+  store->batches_.emplace(*store->writer_);
   return std::unique_ptr<Store>(std::move(store));
 }
 
@@ -174,125 +141,12 @@ Result<SqliteStore::Reader> SqliteStore::reader() {
   return Reader(*this, std::move(*db));
 }
 
-// 0: there is none.
-Result<JobKey> SqliteStore::job_of(const Append& append, bool& fresh) {
-  Statement& find = writer_.find_job;
-  const auto row = find.bind(1, append.tenant).bind(2, append.job).step();
-  if (!row.ok()) return row.status();
-  fresh = !row.value();
-  const JobKey key = fresh ? 0 : find.integer(0);
-  find.reset();
-  return key;
-}
-
-Status SqliteStore::known_journals(JobKey job, const Append& append, ingest::ProgressMap& known) {
-  const auto look = [&](const JournalId& id) -> Status {
-    if (known.contains(id)) return {};
-    Statement& find = writer_.find_journal;
-    const auto row = find.bind(1, job).bind(2, id_bytes(id)).step();
-    if (!row.ok()) return row.status();
-    Status status;
-    if (row.value()) {
-      Progress progress;
-      progress.attempt = static_cast<std::uint64_t>(find.integer(0));
-      progress.slots_max = static_cast<std::uint64_t>(find.integer(1));
-      progress.next_slot = static_cast<std::uint64_t>(find.integer(2));
-      if (!read_into(find.blob(3), progress.last)) {
-        status = Status::corrupt(path_ +
-                                 ": a row of the table journal is damaged; run `headway "
-                                 "serve --check`, or go back to a back-up");
-      }
-      known[id] = progress;
-    }
-    find.reset();
-    return status;
-  };
-  for (const ingest::HeadRecord& head : append.batch->heads) {
-    if (Status status = look(ingest::journal_id(head.journal)); !status.ok()) return status;
-  }
-  for (const ingest::ChunkRecord& chunk : append.batch->chunks) {
-    if (Status status = look(chunk.journal); !status.ok()) return status;
-  }
-  return {};
-}
-
-Status SqliteStore::keep(const Append& append, JobKey job, const ingest::ProgressMap& before,
-                         const ingest::ProgressMap& after, Appended& out) {
-  for (const ingest::HeadRecord& head : append.batch->heads) {
-    const JournalId id = ingest::journal_id(head.journal);
-    if (before.contains(id)) continue;
-    const Progress& progress = after.at(id);
-    Status status = writer_.add_journal.bind(1, job)
-                        .bind(2, id_bytes(id))
-                        .bind(3, static_cast<std::int64_t>(progress.attempt))
-                        .bind(4, static_cast<std::int64_t>(progress.slots_max))
-                        .bind(5, static_cast<std::int64_t>(progress.next_slot))
-                        .bind(6, bytes_of(progress.last))
-                        .bind(7, bytes_of(head))
-                        .run();
-    if (!status.ok()) return status;
-  }
-  for (const auto& [id, progress] : after) {
-    if (!before.contains(id)) continue;
-    Status status = writer_.move_journal.bind(1, static_cast<std::int64_t>(progress.next_slot))
-                        .bind(2, bytes_of(progress.last))
-                        .bind(3, job)
-                        .bind(4, id_bytes(id))
-                        .run();
-    if (!status.ok()) return status;
-  }
-  Status status = writer_.add_batch.bind(1, job)
-                      .bind(2, static_cast<std::int64_t>(append.attempt))
-                      .bind(3, append.received_ns)
-                      .bind(4, append.bytes)
-                      .run();
-  if (!status.ok()) return status;
-  out.seq = writer_.db->last_row();
-  return {};
-}
-
-Status SqliteStore::append_one(const Append& append, Appended& out) {
-  HW_CHECK(append.batch != nullptr);
-  bool fresh = false;
-  auto job = job_of(append, fresh);
-  if (!job.ok()) return job.status();
-  ingest::ProgressMap before;
-  if (!fresh) {
-    if (Status status = known_journals(*job, append, before); !status.ok()) return status;
-  }
-  ingest::ProgressMap after = before;
-  out.judgement = ingest::judge(*append.batch, append.job, append.attempt, after);
-  out.job = *job;
-  const bool news = out.judgement.verdict == ingest::Verdict::news;
-  if (news && fresh) {
-    const Status status = writer_.add_job.bind(1, append.tenant)
-                              .bind(2, append.job)
-                              .bind(3, append.received_ns)
-                              .bind(4, append.received_ns)
-                              .run();
-    if (!status.ok()) return status;
-    out.job = writer_.db->last_row();
-    out.made_job = true;
-  }
-  if (news) {
-    if (Status status = keep(append, out.job, before, after, out); !status.ok()) return status;
-  }
-  for (const ingest::ChunkRecord& chunk : append.batch->chunks) {
-    const auto found = after.find(chunk.journal);
-    out.next.emplace_back(chunk.journal, found == after.end() ? 0 : found->second.next_slot);
-  }
-  // A sign of life is no news, but it is one.
-  if (out.job == 0 || out.judgement.verdict == ingest::Verdict::nonsense) return {};
-  return writer_.touch_job.bind(1, append.received_ns).bind(2, out.job).run();
-}
-
 Result<std::vector<Appended>> SqliteStore::append(std::span<const Append> appends) {
   std::vector<Appended> out(appends.size());
   const std::lock_guard lock(writer_mutex_);
-  const Status status = writer_.db->transaction([&]() -> Status {
+  const Status status = writer_->transaction([&]() -> Status {
     for (std::size_t i = 0; i < appends.size(); ++i) {
-      out[i] = {};
-      if (Status one = append_one(appends[i], out[i]); !one.ok()) return one;
+      if (Status one = batches_->append(appends[i], out[i]); !one.ok()) return one;
     }
     return {};
   });
@@ -389,6 +243,47 @@ Result<std::int64_t> SqliteStore::newest_seq(JobKey job) {
   return ask.integer(0);
 }
 
+Status SqliteStore::put_facts(std::span<const FactPut> facts) {
+  const std::lock_guard lock(writer_mutex_);
+  return writer_->transaction([&] { return store::put_facts(*writer_, facts); });
+}
+
+Status SqliteStore::facts(std::int64_t after_change,
+                          const std::function<bool(const FactRow&)>& take) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  return read_facts(**db, after_change, take);
+}
+
+Result<AlertRow> SqliteStore::put_alert(AlertRow alert) {
+  const std::lock_guard lock(writer_mutex_);
+  const Status status = writer_->transaction([&] { return store::put_alert(*writer_, alert); });
+  if (!status.ok()) return status;
+  return alert;
+}
+
+Result<std::vector<AlertRow>> SqliteStore::alerts(const std::string& tenant, std::size_t rows_max) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  return read_alerts(**db, tenant, rows_max);
+}
+
+Result<std::uint64_t> SqliteStore::forget_batches(std::int64_t heard_before_ns) {
+  std::uint64_t forgotten = 0;
+  while (true) {
+    std::uint64_t jobs = 0;
+    const std::lock_guard lock(writer_mutex_);
+    const Status status = writer_->transaction([&]() -> Status {
+      auto some = batches_->forget(heard_before_ns, forget_jobs_max);
+      if (some.ok()) jobs = *some;
+      return some.status();
+    });
+    if (!status.ok()) return status;
+    forgotten += jobs;
+    if (jobs < forget_jobs_max) return forgotten;
+  }
+}
+
 Result<std::vector<Token>> SqliteStore::tokens() {
   auto db = reader();
   if (!db.ok()) return db.status();
@@ -416,25 +311,25 @@ Result<std::vector<Token>> SqliteStore::tokens() {
 
 Result<Token> SqliteStore::add_token(Token token) {
   const std::lock_guard lock(writer_mutex_);
-  Statement add = writer_.db->prepare(
+  Statement add = writer_->prepare(
       "INSERT INTO token(tenant, role, label, hash, created_ns) VALUES(?, ?, ?, ?, ?)");
   const Status status = add.bind(1, token.tenant)
                             .bind(2, static_cast<std::int64_t>(token.role))
                             .bind(3, token.label)
-                            .bind(4, std::as_bytes(std::span(token.hash)))
+                            .bind(4, bytes_of(token.hash))
                             .bind(5, token.created_ns)
                             .run();
   if (!status.ok()) return status;
-  token.id = writer_.db->last_row();
+  token.id = writer_->last_row();
   return token;
 }
 
 Result<bool> SqliteStore::remove_token(std::int64_t id) {
   const std::lock_guard lock(writer_mutex_);
-  Statement remove = writer_.db->prepare("DELETE FROM token WHERE id=?");
+  Statement remove = writer_->prepare("DELETE FROM token WHERE id=?");
   const Status status = remove.bind(1, id).run();
   if (!status.ok()) return status;
-  return writer_.db->changes() > 0;
+  return writer_->changes() > 0;
 }
 
 Result<std::vector<std::string>> SqliteStore::check() {

@@ -1,4 +1,6 @@
 // What is SQLite's alone: its file, and what may become of it.
+#include "store/sqlite.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,9 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <random>
 
+#include "base/crc32c.h"
+#include "store/blob.h"
+#include "store/sqlite_schema.h"
 #include "store/sqlite_store.h"
 #include "store/test_util.h"
 
@@ -49,6 +55,55 @@ TEST_F(Sqlite, ANewerSchemaIsRefused) {
   const auto store = open_sqlite({path_});
   ASSERT_FALSE(store.ok());
   EXPECT_THAT(store.status().message(), HasSubstr("schema version 99"));
+}
+
+// What is out there was made by these very bytes.
+TEST(SqliteSchema, AReleasedStepNeverChanges) {
+  constexpr std::array<std::uint32_t, 1> released = {849956935u};
+  ASSERT_LE(released.size(), kSchemaSteps.size());
+  for (std::size_t i = 0; i < released.size(); ++i) {
+    const std::string_view text = kSchemaSteps[i];
+    EXPECT_EQ(base::crc32c(text.data(), text.size()), released[i]) << "step " << i + 1;
+  }
+}
+
+TEST_F(Sqlite, AStoreOfTheFirstVersionIsTakenOver) {
+  Sender sender(0);
+  const auto first = sender.batch(0, 10);
+  auto parsed = ingest::Batch::parse(first, "batch");
+  ASSERT_TRUE(parsed.ok());
+  {
+    auto db = Connection::open(path_, Connection::Mode::write);
+    ASSERT_TRUE(db.ok());
+    ASSERT_TRUE((*db)->run(kSchemaSteps[0]).ok());
+    ASSERT_TRUE((*db)
+                    ->run("INSERT INTO job VALUES(3, 't', 'job', 5, 6);"
+                          "PRAGMA user_version=1")
+                    .ok());
+    Statement journal = (*db)->prepare("INSERT INTO journal VALUES(3, ?, 1, ?, 10, ?, ?)");
+    const auto id = sender.id();
+    ASSERT_TRUE(journal.bind(1, bytes_of(id))
+                    .bind(2, static_cast<std::int64_t>(sender.journal.fixed.slots_max))
+                    .bind(3, bytes_of(parsed->chunks[0]))
+                    .bind(4, bytes_of(parsed->heads[0]))
+                    .run()
+                    .ok());
+    Statement batch = (*db)->prepare("INSERT INTO batch VALUES(41, 3, 1, 6, ?)");
+    ASSERT_TRUE(batch.bind(1, std::span(first)).run().ok());
+  }
+  for (int opened = 0; opened < 2; ++opened) {
+    const auto store = open();
+    ASSERT_NE(store, nullptr);
+    EXPECT_EQ(append_one(*store, first)->judgement.verdict, Verdict::duplicate);
+  }
+  const auto store = open();
+  EXPECT_EQ(store->newest_seq(3).value(), 41);
+  auto next = append_one(*store, sender.batch(10, 5));
+  EXPECT_EQ(next->judgement.verdict, Verdict::news);
+  EXPECT_EQ(next->seq, 42);
+  EXPECT_TRUE(store->put_facts(std::vector<FactPut>{{3, 1, 42, {}}}).ok());
+  EXPECT_TRUE(store->put_alert({0, "t", "key", "{}", 1}).ok());
+  EXPECT_THAT(store->check().value(), IsEmpty());
 }
 
 TEST_F(Sqlite, WhatIsNoDatabaseIsLeftAlone) {

@@ -122,7 +122,8 @@ class Store {
   // collectors may tell of one job.
   virtual base::Status put_facts(std::span<const FactPut> facts) = 0;
   // Those that were put after `after_change`, each attempt once, in the order of their changes,
-  // until `take` returns false. Whoever has seen a change has seen, or will not miss, all before it.
+  // until `take` returns false. Whoever has seen a change has seen, or will not miss, all before
+  // it.
   virtual base::Status facts(std::int64_t after_change,
                              const std::function<bool(const FactRow&)>& take) = 0;
 
@@ -132,8 +133,9 @@ class Store {
   virtual base::Result<std::vector<AlertRow>> alerts(const std::string& tenant,
                                                      std::size_t rows_max) = 0;
 
-  // Forgets the batches of jobs that were last heard of before then; what they added up to (facts)
-  // stays. How many jobs.
+  // Forgets the batches of jobs that were last heard of before then, and how far their journals
+  // are: what is sent again is taken from its beginning. What they added up to (facts) stays, and
+  // no seq is used again. How many jobs.
   virtual base::Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) = 0;
 
   virtual base::Result<std::vector<Token>> tokens() = 0;

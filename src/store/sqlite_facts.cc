@@ -1,0 +1,81 @@
+#include "store/sqlite_facts.h"
+
+#include "base/check.h"
+
+namespace headway::store {
+
+using base::Result;
+using base::Status;
+
+Status put_facts(Connection& db, std::span<const FactPut> facts) {
+  Statement count = db.prepare("UPDATE counter SET change=change+1");
+  Statement put = db.prepare(
+      "INSERT INTO fact(job, attempt, upto_seq, change, bytes) "
+      "VALUES(?1, ?2, ?3, (SELECT change FROM counter), ?4) "
+      "ON CONFLICT(job, attempt) DO UPDATE SET upto_seq=excluded.upto_seq, change=excluded.change, "
+      "bytes=excluded.bytes WHERE excluded.upto_seq>=upto_seq");
+  for (const FactPut& fact : facts) {
+    if (Status status = count.run(); !status.ok()) return status;
+    Status status = put.bind(1, fact.job)
+                        .bind(2, fact.attempt)
+                        .bind(3, fact.upto_seq)
+                        .bind(4, fact.bytes)
+                        .run();
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status read_facts(Connection& db, std::int64_t after_change,
+                  const std::function<bool(const FactRow&)>& take) {
+  Statement ask = db.prepare(
+      "SELECT change, tenant, name, attempt, bytes FROM fact JOIN job ON job.key=fact.job "
+      "WHERE change>? ORDER BY change");
+  ask.bind(1, after_change);
+  FactRow fact;
+  while (true) {
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) return {};
+    fact.change = ask.integer(0);
+    fact.tenant = ask.text(1);
+    fact.job = ask.text(2);
+    fact.attempt = ask.integer(3);
+    const auto bytes = ask.blob(4);
+    fact.bytes.assign(bytes.begin(), bytes.end());
+    if (!take(fact)) return {};
+  }
+}
+
+Status put_alert(Connection& db, AlertRow& alert) {
+  Statement put = db.prepare(
+      "INSERT INTO alert(tenant, key, document, changed_ns) VALUES(?, ?, ?, ?) "
+      "ON CONFLICT(tenant, key) DO UPDATE SET document=excluded.document, "
+      "changed_ns=excluded.changed_ns RETURNING id");
+  const auto row = put.bind(1, alert.tenant)
+                       .bind(2, alert.key)
+                       .bind(3, alert.document)
+                       .bind(4, alert.changed_ns)
+                       .step();
+  if (!row.ok()) return row.status();
+  HW_CHECK(row.value());
+  alert.id = put.integer(0);
+  return {};
+}
+
+Result<std::vector<AlertRow>> read_alerts(Connection& db, const std::string& tenant,
+                                          std::size_t rows_max) {
+  Statement ask = db.prepare(
+      "SELECT id, tenant, key, document, changed_ns FROM alert WHERE ?1='' OR tenant=?1 "
+      "ORDER BY changed_ns DESC, id DESC LIMIT ?2");
+  ask.bind(1, tenant).bind(2, static_cast<std::int64_t>(rows_max));
+  std::vector<AlertRow> out;
+  while (true) {
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) return out;
+    out.push_back({ask.integer(0), ask.text(1), ask.text(2), ask.text(3), ask.integer(4)});
+  }
+}
+
+}  // namespace headway::store
