@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/cut_text.h"
 
 namespace headway::fleet {
@@ -34,9 +36,8 @@ class Writer {
   }
   // Most buckets of a day are empty.
   void sums(const Sums& sums) {
-    std::uint8_t used = 0;
-    for (const std::int64_t ns : sums.ns) used += ns != 0;
-    byte(used);
+    byte(static_cast<std::uint8_t>(
+        std::ranges::count_if(sums.ns, [](std::int64_t ns) { return ns != 0; })));
     for (std::size_t i = 0; i < kBuckets; ++i) {
       if (sums.ns[i] == 0) continue;
       byte(static_cast<std::uint8_t>(i));
@@ -185,10 +186,10 @@ std::vector<Slice> read_slices(Reader& in) {
 std::vector<std::byte> to_bytes(const AttemptFacts& facts) {
   Writer out;
   out.byte(kFactVersion);
-  std::uint8_t flags = 0;
+  int flags = 0;
   if (facts.start) flags |= has_start | (facts.start->recovery ? is_recovery : 0);
   if (facts.failure) flags |= has_failure | (facts.failure->time_to_recover_ns ? is_recovered : 0);
-  out.byte(flags);
+  out.byte(static_cast<std::uint8_t>(flags));
   out.integer(facts.attempt);
   for (const std::string& value : facts.dimensions) out.text(value);
   out.number(facts.devices);

@@ -163,16 +163,14 @@ class Waiting {
     if (attempt.first_trained_ns) {
       const std::int64_t first = job_.allocated_ns.value_or(job_.ledger.begin_ns());
       const std::int64_t own = attempt.facts.allocated_ns.value_or(begin_ns);
-      start = start_between(job_,
-                            failed_since_ns_ ? *failed_since_ns_
-                            : trained_       ? own
-                                             : first,
-                            *attempt.first_trained_ns, failed_since_ns_.has_value());
+      start = start_between(job_, failed_ ? failed_since_ns_ : trained_ ? own : first,
+                            *attempt.first_trained_ns, failed_);
       trained_ = true;
-      failed_since_ns_.reset();
+      failed_ = false;
     }
     // Until the job has trained for the first time, it is starting, whatever befalls it.
-    if (trained_ && !failed_since_ns_ && attempt.outcome != Outcome::clean) {
+    if (trained_ && !failed_ && attempt.outcome != Outcome::clean) {
+      failed_ = true;
       failed_since_ns_ = attempt.failure ? attempt.failure->t_ns : attempt.end_ns;
     }
     return start;
@@ -181,7 +179,8 @@ class Waiting {
  private:
   const JobResult& job_;
   bool trained_ = false;
-  std::optional<std::int64_t> failed_since_ns_;
+  bool failed_ = false;
+  std::int64_t failed_since_ns_ = 0;
 };
 
 }  // namespace

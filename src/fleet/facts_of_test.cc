@@ -36,7 +36,9 @@ void expect_sums(const Told& told) {
   for (const AttemptFacts& facts : told.facts) {
     ASSERT_FALSE(facts.slices.empty());
     for (std::size_t i = 0; i < facts.slices.size(); ++i) {
-      if (i > 0) EXPECT_GT(facts.slices[i].day, facts.slices[i - 1].day);
+      if (i > 0) {
+        EXPECT_GT(facts.slices[i].day, facts.slices[i - 1].day);
+      }
       sum.sums += facts.slices[i].sums;
       sum.failure_ns += facts.slices[i].failure_ns;
       queued_ns += facts.slices[i].queued_ns;
