@@ -99,6 +99,9 @@ class ThrowAway {
 Status run(ServeOptions given) {
   std::unique_ptr<ThrowAway> throw_away;
   std::optional<DemoFleet> demo;
+  if (given.demo && !given.store.empty()) {
+    return Status::invalid("--demo has a store of its own, which goes away: leave --store out");
+  }
   if (given.demo) {
     auto made = ThrowAway::make();
     if (!made.ok()) return made.status();
