@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/file.h"
 #include "cli/human.h"
 #include "cli/output.h"
@@ -31,6 +32,8 @@ struct ServeOptions {
   std::string store;
   std::string listen = "127.0.0.1:8743";
   std::string certificate, key;
+  std::string webhook;
+  std::string watch_every = "1h";
   bool check = false;
   bool demo = false;
   std::string back_up;
@@ -116,6 +119,16 @@ Status run(ServeOptions given) {
   options.server.certificate_file = given.certificate;
   options.server.key_file = given.key;
   options.log = [](const std::string& line) { fmt::print(stderr, "headway serve: {}\n", line); };
+  options.webhook.url = given.webhook;
+  if (const char* secret = std::getenv("HEADWAY_WEBHOOK_SECRET"); secret != nullptr) {
+    options.webhook.secret = secret;
+  }
+  options.watcher.on = given.watch_every != "off";
+  if (options.watcher.on) {
+    const auto every = base::parse_time_option("--watch-every", given.watch_every, 60, 7 * 86'400);
+    if (!every.ok()) return every.status();
+    options.watcher.every_ns = every.value();
+  }
   options.handler.version = HEADWAY_VERSION;
   options.handler.engine = "sqlite";
   options.handler.demo = given.demo;
@@ -176,6 +189,13 @@ void add_serve(Verb& app, int& exit_code) {
   verb->add_option("--tls-cert", given->certificate, "Certificates for TLS, as PEM")
       ->type_name("FILE");
   verb->add_option("--tls-key", given->key, "The certificate's key, as PEM")->type_name("FILE");
+  verb->add_option("--watch-every", given->watch_every,
+                   "How often to look for regressions; off: never, as on all but one of several "
+                   "collectors of a store (default: 1h)")
+      ->type_name("TIME|off");
+  verb->add_option("--webhook", given->webhook,
+                   "Where to send a new regression, signed with HEADWAY_WEBHOOK_SECRET")
+      ->type_name("URL");
   verb->add_flag("--demo", given->demo,
                  "A made-up fleet in a store that goes away: every view of the page, in seconds");
   verb->add_flag("--check", given->check, "Only read all of the store, and say what is wrong");

@@ -28,6 +28,7 @@ void DemoFleet::fill(collector::Collector& collector, std::int64_t now_ns) {
     if (job.told.end_ns >= now_ns) running_.push_back(std::move(job));
   }
   collector.settle();
+  collector.look_for_regressions();
 }
 
 void DemoFleet::go_on(collector::Collector& collector, std::int64_t now_ns) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "net/curl_transport.h"
 
 namespace headway::collector {
 
@@ -50,6 +51,23 @@ void Collector::refresh_tables() {
   }
 }
 
+// The page at once; others when something is new or over, not whenever a number has moved.
+void Collector::tell_alert(const Alert& alert) {
+  const nlohmann::json document = nlohmann::json::parse(alert.row.document, nullptr, false);
+  const std::string state = document.value("state", "");
+  const nlohmann::json news = {{"id", alert.row.id}, {"state", state}};
+  feed_.publish(alert.row.tenant, "regression", news.dump());
+  if (!alert.fresh && state != "gone") return;
+  const nlohmann::json body = {{"event", "regression"},
+                               {"tenant", alert.row.tenant},
+                               {"id", alert.row.id},
+                               {"state", state},
+                               {"regression", document}};
+  webhook_->send(fmt::format("{}-{}-{}", alert.row.tenant, alert.row.id, state),
+                 body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                 base::real_ns());
+}
+
 Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
                                                     std::unique_ptr<store::Store> store) {
   std::unique_ptr<Collector> out(new Collector);
@@ -81,11 +99,18 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
         }
         collector->refresh_tables();
       });
+  out->alerts_ = std::make_unique<Alerts>(*out->store_);
+  out->webhook_ = std::make_unique<Webhook>(
+      std::move(options.webhook), std::make_unique<net::CurlTransport>(net::CurlOptions{}),
+      options.log);
+  out->watcher_ = std::make_unique<Watcher>(
+      *out->store_, *out->alerts_, std::move(options.watcher), options.log,
+      [collector = out.get()](const Alert& alert) { collector->tell_alert(alert); });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
       Parts{*out->store_, *out->access_, *out->jobs_, *out->intake_, *out->workers_, *out->tables_,
-            out->feed_},
+            out->feed_, *out->alerts_, *out->watcher_},
       std::move(options.handler));
   options.server.log = options.log;
   auto server = net::HttpServer::start(std::move(options.server), *out->handler_);
@@ -117,6 +142,10 @@ void Collector::settle() {
   teller_->flush();
 }
 
+void Collector::look_for_regressions() {
+  watcher_->look();
+}
+
 void Collector::stop() {
   constexpr int grace_ms = 5000;
   if (!server_) return;
@@ -126,6 +155,8 @@ void Collector::stop() {
   intake_.reset();
   teller_->flush();  // what the intake has just taken
   teller_.reset();
+  watcher_.reset();
+  webhook_.reset();
   server_.reset();
 }
 

@@ -11,12 +11,15 @@
 
 #include "base/status.h"
 #include "collector/access.h"
+#include "collector/alerts.h"
 #include "collector/fact_teller.h"
 #include "collector/fleet_tables.h"
 #include "collector/handler.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/live_feed.h"
+#include "collector/watcher.h"
+#include "collector/webhook.h"
 #include "collector/workers.h"
 #include "net/http_server.h"
 #include "store/store.h"
@@ -32,6 +35,8 @@ struct CollectorOptions {
   JobsOptions jobs;
   IntakeOptions intake;
   TellerOptions teller;
+  WatcherOptions watcher;
+  WebhookOptions webhook;
   HandlerOptions handler;
   int workers = 2;                              // that answer questions
   std::function<void(const std::string&)> log;  // what went wrong, one line each
@@ -52,6 +57,8 @@ class Collector {
   void take_in(const std::string& job, std::uint64_t attempt, std::string body);
   // All that was taken in until now is in the fleet's account.
   void settle();
+  // Looks for regressions now, and returns when it has.
+  void look_for_regressions();
   // What is under way is answered.
   void stop();
 
@@ -59,6 +66,7 @@ class Collector {
   Collector() = default;
   base::Status use_tokens();
   void refresh_tables();
+  void tell_alert(const Alert& alert);
 
   bool loopback_ = true;
   std::function<void(const std::string&)> log_;
@@ -68,6 +76,9 @@ class Collector {
   std::unique_ptr<FleetTables> tables_;
   LiveFeed feed_;
   std::unique_ptr<FactTeller> teller_;
+  std::unique_ptr<Alerts> alerts_;
+  std::unique_ptr<Webhook> webhook_;
+  std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Handler> handler_;

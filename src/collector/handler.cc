@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/alert_api.h"
 #include "collector/answers.h"
 #include "collector/api.h"
 #include "collector/fleet_api.h"
@@ -129,8 +130,18 @@ ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,
       return report_job(parts_.jobs, tenant, route.job, now_ns);
     case Place::timeline:
       return timeline(route, request, tenant);
+    case Place::regressions:
+      return regressions_answer(parts_.alerts, parts_.watcher, tenant, request);
+    case Place::acknowledge: {
+      ServerAnswer answer = acknowledge_answer(parts_.alerts, tenant, route.id, request, now_ns);
+      if (answer.status == 200) {
+        parts_.feed.publish(tenant, "regression",
+                            fmt::format("{{\"id\":{},\"state\":\"acknowledged\"}}", route.id));
+      }
+      return answer;
+    }
     default:
-      return fleet_answer(route.place, request, *parts_.tables.snapshot(tenant), now_ns);
+      return fleet_answer(route.place, request, *parts_.tables.snapshot(tenant));
   }
 }
 

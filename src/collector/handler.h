@@ -9,11 +9,13 @@
 #include <string>
 
 #include "collector/access.h"
+#include "collector/alerts.h"
 #include "collector/fleet_tables.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/live_feed.h"
 #include "collector/route.h"
+#include "collector/watcher.h"
 #include "collector/workers.h"
 #include "net/http_server.h"
 #include "store/store.h"
@@ -29,6 +31,8 @@ struct Parts {
   Workers& workers;
   FleetTables& tables;
   LiveFeed& feed;
+  Alerts& alerts;
+  Watcher& watcher;
 };
 
 struct HandlerOptions {
