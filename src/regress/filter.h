@@ -44,8 +44,8 @@ struct Moved {
                                std::span<const Sample> before, std::span<const Sample> after,
                                fleet::Dimension dimension);
 
-// The dimension beside `by` whose mix explains most of it, if that is at least half. Dimensions that
-// say who runs where are asked; versions and settings are causes, not mix.
+// The dimension beside `by` whose mix explains most of it, if that is at least half. Dimensions
+// that say who runs where are asked; versions and settings are causes, not mix.
 [[nodiscard]] std::optional<fleet::Dimension> explained_by_mix(
     std::span<const fleet::AttemptFacts> facts, std::span<const Sample> before,
     std::span<const Sample> after, std::span<const fleet::Dimension> by);
