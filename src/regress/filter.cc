@@ -80,7 +80,7 @@ Moved moved(std::span<const Watched> stratum, std::size_t own, const Change& cha
 
 bool with_preemptions(std::span<const Watched> stratum, std::size_t own, const Change& change) {
   const Kind kind = stratum[own].series->component.kind;
-  if (kind != Kind::recover && kind != Kind::recover_often && kind != Kind::end) return false;
+  if (kind != Kind::recover && kind != Kind::recover_often) return false;
   for (const Watched& each : stratum) {
     const Component& component = each.series->component;
     if (component.kind != Kind::failures || component.category != preemption_category) continue;

@@ -34,7 +34,7 @@ struct Moved {
 // `stratum`: all series of the stratum, `own` among them.
 [[nodiscard]] Moved moved(std::span<const Watched> stratum, std::size_t own, const Change& change);
 
-// Does a change of recoveries or of ends go with a change of how often jobs are preempted?
+// Does a change of recoveries go with a change of how often jobs are preempted?
 [[nodiscard]] bool with_preemptions(std::span<const Watched> stratum, std::size_t own,
                                     const Change& change);
 

@@ -8,6 +8,7 @@
 // day.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -78,7 +79,7 @@ struct Regression {
   Dip dip;  // of the shared stratum; no terms where a side has no time
 
   [[nodiscard]] double time_to_alert_s() const {
-    return static_cast<double>(found_ns - began_ns) / 1e9;
+    return std::max(0.0, static_cast<double>(found_ns - began_ns) / 1e9);
   }
 };
 
