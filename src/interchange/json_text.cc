@@ -5,6 +5,8 @@
 namespace headway::interchange {
 namespace {
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
 bool is_tail(std::string_view text, std::size_t i) {
   return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80;
 }
@@ -65,7 +67,7 @@ void append_json_string(std::string& out, std::string_view text) {
     }
     const std::size_t n = sequence_at(text, i);
     if (n == 0) {
-      out += "\xEF\xBF\xBD";
+      out += kReplacement;
       ++i;
       continue;
     }
@@ -73,6 +75,20 @@ void append_json_string(std::string& out, std::string_view text) {
     i += n;
   }
   out += '"';
+}
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t n = sequence_at(text, i);
+    if (n == 0) {
+      out += kReplacement;
+    } else {
+      out.append(text, i, n);
+    }
+    i += n == 0 ? 1 : n;
+  }
+  return out;
 }
 
 void append_csv_field(std::string& out, std::string_view text) {
