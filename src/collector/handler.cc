@@ -13,6 +13,7 @@
 #include "collector/fleet_question.h"
 #include "collector/page.h"
 #include "collector/timeline_api.h"
+#include "fleet/catalogue.h"
 #include "ingest/format.h"
 
 namespace headway::collector {
@@ -96,7 +97,10 @@ ServerAnswer Handler::status(const std::string& tenant, std::string_view authori
   out.demo = options_.demo;
   out.now_ns = base::real_ns();
   out.started_ns = options_.started_ns;
-  out.attempts = parts_.tables.snapshot(tenant)->attempts();
+  const fleet::Catalogue all = fleet::catalogue(*parts_.tables.snapshot(tenant));
+  out.jobs = all.jobs;
+  out.jobs_running = all.jobs_running;
+  out.attempts = all.attempts;
   out.jobs_in_mind = parts_.jobs.size();
   out.batches = counts.batches;
   out.records = counts.slots;
@@ -128,6 +132,8 @@ ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,
       return jobs_answer(request, *parts_.tables.snapshot(tenant), now_ns);
     case Place::report:
       return report_job(parts_.jobs, tenant, route.job, now_ns);
+    case Place::advice:
+      return advise_job(parts_.jobs, tenant, route.job, now_ns);
     case Place::timeline:
       return timeline(route, request, tenant);
     case Place::regressions:
