@@ -47,6 +47,7 @@ TARGETS = {
     "autotune_cross_compile_times": 5.0,
     "autotune_modelled_winner_kept_pct": 100.0,
     "autotune_cpu_winner_kept_pct": 100.0,
+    "fleet_query_ms": 200.0,
 }
 
 # How many times better than the peer.
@@ -87,6 +88,7 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/bench_trace.py")],
     [sys.executable, str(ROOT / "bench/bench_autotune.py")],
     [sys.executable, str(ROOT / "bench/bench_warm_start.py")],
+    [str(BUILD / "bin/bench_fleet")],
 ]
 
 
