@@ -32,7 +32,7 @@ struct ServeOptions {
   std::string store;
   std::string listen = "127.0.0.1:8743";
   std::string certificate, key;
-  std::string webhook;
+  std::string webhook, otlp;
   std::string watch_every = "1h";
   bool check = false;
   bool demo = false;
@@ -123,6 +123,15 @@ Status run(ServeOptions given) {
   if (const char* secret = std::getenv("HEADWAY_WEBHOOK_SECRET"); secret != nullptr) {
     options.webhook.secret = secret;
   }
+  if (!given.otlp.empty()) {
+    const char* headers = std::getenv("OTEL_EXPORTER_OTLP_HEADERS");
+    auto endpoint = otlp::endpoint_of(given.otlp, headers == nullptr ? "" : headers);
+    if (!endpoint.ok()) return endpoint.status();
+    options.otlp.emplace();
+    options.otlp->endpoint = std::move(*endpoint);
+    options.otlp->started_ns = base::real_ns();
+    options.otlp->version = HEADWAY_VERSION;
+  }
   options.watcher.on = given.watch_every != "off";
   if (options.watcher.on) {
     const auto every = base::parse_time_option("--watch-every", given.watch_every, 60, 7 * 86'400);
@@ -195,6 +204,10 @@ void add_serve(Verb& app, int& exit_code) {
       ->type_name("TIME|off");
   verb->add_option("--webhook", given->webhook,
                    "Where to send a new regression, signed with HEADWAY_WEBHOOK_SECRET")
+      ->type_name("URL");
+  verb->add_option("--otlp", given->otlp,
+                   "Where to send metrics and spans of finished attempts: an OpenTelemetry "
+                   "collector, as in http://127.0.0.1:4318")
       ->type_name("URL");
   verb->add_flag("--demo", given->demo,
                  "A made-up fleet in a store that goes away: every view of the page, in seconds");

@@ -51,6 +51,41 @@ void Collector::refresh_tables() {
   }
 }
 
+CollectorCounts Collector::counts() const {
+  CollectorCounts out;
+  out.version = version_;
+  out.engine = engine_;
+  out.started_ns = started_ns_;
+  out.intake = intake_->counts();
+  out.batches_waiting = intake_->waiting();
+  out.batches_waiting_max = batches_waiting_max_;
+  out.server = server_->counts();
+  out.jobs = jobs_->size();
+  out.questions_waiting = workers_->waiting();
+  out.readers = feed_.readers();
+  out.facts_unreadable = tables_->unreadable();
+  if (otlp_) out.otlp = otlp_->counts();
+  return out;
+}
+
+AlertCounts Collector::alert_counts(const std::string& tenant) {
+  AlertCounts out;
+  auto rows = alerts_->all(tenant);
+  if (!rows.ok()) return out;
+  for (const store::AlertRow& row : *rows) {
+    const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
+    if (!document.is_object()) continue;
+    const std::string state = document.value("state", "");
+    ++(state == "open" ? out.open : state == "acknowledged" ? out.acknowledged : out.gone);
+  }
+  return out;
+}
+
+std::vector<interchange::Family> Collector::families(const std::string& tenant) {
+  return book_.families(tenant, *tables_->snapshot(tenant), counts(), alert_counts(tenant),
+                        base::real_ns());
+}
+
 // The page at once; others when something is new or over, not whenever a number has moved.
 void Collector::tell_alert(const Alert& alert) {
   const nlohmann::json document = nlohmann::json::parse(alert.row.document, nullptr, false);
@@ -85,11 +120,28 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   }
   if (!options.log) options.log = [](const std::string&) {};
   out->log_ = options.log;
+  out->version_ = options.handler.version;
+  out->engine_ = options.handler.engine;
+  out->started_ns_ = options.handler.started_ns;
+  out->batches_waiting_max_ = options.intake.waiting_max;
   out->access_ = std::make_unique<Access>(options.limits);
   if (Status status = out->use_tokens(); !status.ok()) return status;
   out->jobs_ = std::make_unique<Jobs>(*out->store_, options.jobs);
   out->tables_ = std::make_unique<FleetTables>(*out->store_);
   if (auto read = out->tables_->refresh(); !read.ok()) return read.status();
+  if (options.otlp) {
+    out->otlp_ = std::make_unique<OtlpExport>(
+        *out->jobs_, std::move(*options.otlp),
+        [collector = out.get()] {
+          std::vector<TenantFamilies> all;
+          if (!collector->serving_) return all;
+          for (const std::string& tenant : collector->tables_->tenants()) {
+            all.push_back({tenant, collector->families(tenant)});
+          }
+          return all;
+        },
+        options.log);
+  }
   out->teller_ = std::make_unique<FactTeller>(
       *out->store_, *out->jobs_, options.teller, options.log,
       [collector = out.get()](const std::vector<ToldJob>& told) {
@@ -98,6 +150,7 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
           collector->feed_.publish(job.tenant, "job", news.dump());
         }
         collector->refresh_tables();
+        if (collector->otlp_) collector->otlp_->told(told);
       });
   out->alerts_ = std::make_unique<Alerts>(*out->store_);
   out->webhook_ = std::make_unique<Webhook>(
@@ -110,12 +163,16 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
       Parts{*out->store_, *out->access_, *out->jobs_, *out->intake_, *out->workers_, *out->tables_,
-            out->feed_, *out->alerts_, *out->watcher_},
+            out->feed_, *out->alerts_, *out->watcher_,
+            [collector = out.get()](const std::string& tenant) {
+              return collector->families(tenant);
+            }},
       std::move(options.handler));
   options.server.log = options.log;
   auto server = net::HttpServer::start(std::move(options.server), *out->handler_);
   if (!server.ok()) return server.status();
   out->server_ = std::move(*server);
+  out->serving_ = true;
   return out;
 }
 
@@ -151,12 +208,15 @@ void Collector::stop() {
   if (!server_) return;
   feed_.close();
   server_->stop(grace_ms);
-  workers_.reset();
-  intake_.reset();
-  teller_->flush();  // what the intake has just taken
+  // Those who tell end before what they tell of.
+  intake_->drain();
+  teller_->flush();
   teller_.reset();
+  otlp_.reset();
   watcher_.reset();
   webhook_.reset();
+  workers_.reset();
+  intake_.reset();
   server_.reset();
 }
 

@@ -128,6 +128,8 @@ ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,
   switch (route.place) {
     case Place::status:
       return status(tenant, request.header("authorization"));
+    case Place::metrics:
+      return metrics_answer(parts_.families(tenant), request.header("accept"));
     case Place::jobs:
       return jobs_answer(request, *parts_.tables.snapshot(tenant), now_ns);
     case Place::report:

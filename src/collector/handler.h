@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "collector/access.h"
 #include "collector/alerts.h"
@@ -14,6 +15,7 @@
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/live_feed.h"
+#include "collector/metrics_page.h"
 #include "collector/route.h"
 #include "collector/watcher.h"
 #include "collector/workers.h"
@@ -33,6 +35,8 @@ struct Parts {
   LiveFeed& feed;
   Alerts& alerts;
   Watcher& watcher;
+  // What /metrics tells a tenant.
+  std::function<std::vector<interchange::Family>(const std::string& tenant)> families;
 };
 
 struct HandlerOptions {
@@ -44,7 +48,8 @@ struct HandlerOptions {
 
 class Handler final : public net::RequestHandler {
  public:
-  Handler(Parts parts, HandlerOptions options) : parts_(parts), options_(std::move(options)) {}
+  Handler(Parts parts, HandlerOptions options)
+      : parts_(std::move(parts)), options_(std::move(options)) {}
 
   net::Admission admit(const net::ServerRequest& head) override;
   void handle(net::ServerRequest request, std::shared_ptr<net::Reply> reply) override;

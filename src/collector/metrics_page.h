@@ -1,0 +1,77 @@
+// GET /metrics: how the collector is, and a tenant's fleet, for whoever scrapes. What the numbers
+// mean says docs/monitoring.md. The text is a function of its arguments; a book keeps what counters
+// need to know of the past, one page for each tenant.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/fleet_counters.h"
+#include "collector/intake.h"
+#include "fleet/table.h"
+#include "interchange/export_families.h"
+#include "net/http_server.h"
+#include "otlp/sender.h"
+
+namespace headway::collector {
+
+// What the collector knows of itself at one moment.
+struct CollectorCounts {
+  std::string version, engine;  // of Headway; of the store
+  std::int64_t started_ns = 0;
+  IntakeCounts intake;
+  std::uint64_t batches_waiting = 0, batches_waiting_max = 0;
+  net::ServerCounts server;
+  std::uint64_t jobs = 0;               // in mind
+  std::uint64_t questions_waiting = 0;  // for a worker
+  std::uint64_t readers = 0;            // of live events
+  std::uint64_t facts_unreadable = 0;
+  struct Otlp {
+    otlp::SenderCounts sent;
+    std::uint64_t waiting = 0;       // requests
+    std::uint64_t jobs_dropped = 0;  // whose spans were never looked at, for want of room
+  };
+  std::optional<Otlp> otlp;  // none: nothing is sent
+};
+
+// Regressions by state.
+struct AlertCounts {
+  std::uint64_t open = 0, acknowledged = 0, gone = 0;
+};
+
+[[nodiscard]] std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
+                                                               const AlertCounts& alerts,
+                                                               const FleetCounters& fleet);
+// OpenMetrics, or the older format for who asks for that alone.
+[[nodiscard]] net::ServerAnswer metrics_answer(const std::vector<interchange::Family>& families,
+                                               std::string_view accept);
+
+// The counters of every tenant. Any thread; a tenant's are taken by one at a time.
+class MetricsBook {
+ public:
+  static constexpr std::size_t tenants_max = 1000;
+
+  // Counts `snapshot` in, and tells. Begins to count where it has not: best when the collector
+  // starts, for every tenant.
+  [[nodiscard]] std::vector<interchange::Family> families(const std::string& tenant,
+                                                          const fleet::Snapshot& snapshot,
+                                                          const CollectorCounts& counts,
+                                                          const AlertCounts& alerts,
+                                                          std::int64_t now_ns);
+
+ private:
+  struct Page {
+    std::mutex mutex;
+    FleetCounters counters;
+  };
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Page>> pages_;
+};
+
+}  // namespace headway::collector

@@ -1,0 +1,94 @@
+#include "collector/metrics_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "fleet/test_facts.h"
+
+namespace headway::collector {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr std::int64_t kNow = (fleet::kDay + 91) * fleet::kDayNs;
+
+std::string page(std::string_view accept) {
+  const auto jobs = fleet::made_jobs(3, 200);
+  MetricsBook book;
+  CollectorCounts counts;
+  counts.version = "1.2";
+  counts.engine = "sqlite";
+  counts.started_ns = 1'500'000'000;
+  counts.intake.batches = 7;
+  counts.intake.store_errors = 2;
+  counts.otlp = CollectorCounts::Otlp{};
+  counts.otlp->sent.signals[0].dropped = 4;
+  return metrics_answer(book.families("t", *fleet::snapshot_of(jobs), counts, {.open = 3}, kNow),
+                        accept)
+      .body;
+}
+
+TEST(MetricsPage, TellsOfTheCollector) {
+  const std::string text = page("*/*");
+  EXPECT_THAT(text, StartsWith("# TYPE headway_collector_build_info gauge\n"));
+  EXPECT_THAT(text,
+              HasSubstr("headway_collector_build_info{version=\"1.2\",engine=\"sqlite\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("headway_collector_start_time_seconds 1.5\n"));
+  EXPECT_THAT(text, HasSubstr("headway_collector_batches_total{outcome=\"kept\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("headway_collector_store_errors_total 2\n"));
+  EXPECT_THAT(text,
+              HasSubstr("headway_otlp_items_total{signal=\"spans\",outcome=\"dropped\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("headway_fleet_regressions{state=\"open\"} 3\n"));
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+}
+
+TEST(MetricsPage, NamesNoJobNorHost) {
+  const std::string text = page("*/*");
+  std::set<std::string> values;  // of labels
+  for (std::size_t at = text.find("=\""); at != text.npos; at = text.find("=\"", at + 2)) {
+    values.insert(text.substr(at + 2, text.find('"', at + 2) - at - 2));
+  }
+  EXPECT_TRUE(values.contains("family-0"));
+  for (const fleet::MadeJob& job : fleet::made_jobs(3, 200)) {
+    EXPECT_FALSE(values.contains(job.name));
+    for (const fleet::AttemptFacts& facts : job.attempts) {
+      for (const std::string& host : facts.hosts) EXPECT_FALSE(values.contains(host));
+    }
+  }
+}
+
+TEST(MetricsPage, SpeaksTheFormatThatIsAskedFor) {
+  MetricsBook book;
+  const auto families = book.families("t", *fleet::FleetTable().snapshot(), {}, {}, kNow);
+  const std::string prometheus =
+      "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
+  EXPECT_THAT(metrics_answer(families, prometheus).content_type,
+              StartsWith("application/openmetrics-text; version=1.0.0"));
+  EXPECT_THAT(metrics_answer(families, "").content_type, StartsWith("application/openmetrics"));
+  const net::ServerAnswer older = metrics_answer(families, "text/plain");
+  EXPECT_THAT(older.content_type, StartsWith("text/plain; version=0.0.4"));
+  EXPECT_THAT(older.body, Not(HasSubstr("# EOF")));
+}
+
+TEST(MetricsPage, TenantsAreCountedApart) {
+  fleet::FleetTable table;
+  MetricsBook book;
+  const auto told = [&](const std::string& tenant) {
+    return interchange::to_text(book.families(tenant, *table.snapshot(), {}, {}, kNow),
+                                interchange::TextFormat::openmetrics);
+  };
+  (void)told("a");
+  table.upsert("j", fleet::facts_by_hand(1, "dlrm", 1, fleet::kSecondNs, 0, 0));
+  const std::string sample =
+      "headway_fleet_device_seconds_total{family=\"dlrm\",team=\"\",cluster=\"\",hardware=\"\","
+      "group=\"effective\",bucket=\"effective\"} ";
+  EXPECT_THAT(told("a"), HasSubstr(sample + "1\n"));
+  EXPECT_THAT(told("b"), HasSubstr(sample + "0\n")) << "it begins to count now";
+}
+
+}  // namespace
+}  // namespace headway::collector
