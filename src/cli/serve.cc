@@ -86,7 +86,7 @@ Status run(const ServeOptions& given) {
   auto collector = collector::Collector::start(std::move(options), std::move(*store));
   if (!collector.ok()) return collector.status();
   fmt::print("headway serve: listening on {}://{}:{}, store {}\n", scheme, host,
-             (*collector)->port(), store_path(given.store).value());
+             (*collector)->port(), store_name(given.store).value());
   std::fflush(stdout);
   std::string last_trouble;
   while (true) {
@@ -107,7 +107,7 @@ int check(const ServeOptions& given) {
   if (!wrong.ok()) return fail_cleanly(wrong.status());
   for (const std::string& line : *wrong) fmt::print(stderr, "headway: {}\n", line);
   if (!wrong->empty()) return kExitCheckFailed;
-  return print_out(store_path(given.store).value() + ": good\n");
+  return print_out(store_name(given.store).value() + ": good\n");
 }
 
 int back_up(const ServeOptions& given) {
@@ -137,6 +137,7 @@ void add_serve(Verb& app, int& exit_code) {
   verb->footer(
       "Examples:\n"
       "  headway serve\n"
+      "  headway serve --store postgres://headway@db.example/headway\n"
       "  headway serve --check\n"
       "  headway serve token add --role ingest --label cluster-a");
   add_serve_token(*verb, exit_code);

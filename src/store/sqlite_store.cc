@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "store/batch_check.h"
 #include "store/blob.h"
 #include "store/sqlite.h"
 #include "store/sqlite_batches.h"
@@ -297,14 +298,12 @@ Result<std::vector<Token>> SqliteStore::tokens() {
     Token token;
     token.id = ask.integer(0);
     token.tenant = ask.text(1);
-    const std::int64_t role = ask.integer(2);
+    const auto role = role_of(ask.integer(2));
     token.label = ask.text(3);
     token.created_ns = ask.integer(5);
-    const bool known = role >= static_cast<std::int64_t>(Role::ingest) &&
-                       role <= static_cast<std::int64_t>(Role::admin);
     // What cannot be read lets nobody in.
-    if (!known || !read_into(ask.blob(4), token.hash)) continue;
-    token.role = static_cast<Role>(role);
+    if (!role || !read_into(ask.blob(4), token.hash)) continue;
+    token.role = *role;
     out.push_back(std::move(token));
   }
 }
@@ -348,6 +347,9 @@ Result<std::vector<std::string>> SqliteStore::check() {
       if (ask.text(0) != "ok") out.push_back(path_ + ": " + ask.text(0));
     }
   }
+  // What is damaged so much is not looked into further.
+  if (!out.empty()) return out;
+  if (Status status = check_batches(*this, out); !status.ok()) out.push_back(status.message());
   return out;
 }
 
