@@ -57,6 +57,7 @@ failure::Verdict Aftermath::appraise(const AttemptResult& result, AgentJournal& 
                                    ? static_cast<std::uint32_t>(*outcome.failed_rank)
                                    : static_cast<std::uint32_t>(verdict.rank);
     journal.verdict(rank, outcome.failed_end, origin_of(verdict), cause_);
+    journal.attr("failure_category", verdict.category);
   }
   return verdict;
 }

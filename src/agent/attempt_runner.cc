@@ -64,7 +64,8 @@ AttemptRunner::AttemptRunner(const RunOptions& options, Environment environment,
       own_groups_(many() || !has_terminal()),
       warm_(options, own_groups_, signals_, sweep_),
       aftermath_(options),
-      cache_(console_, signals_, sweep_) {}
+      cache_(console_, signals_, sweep_),
+      ship_(console_, sweep_) {}
 
 Status AttemptRunner::start() {
   guard_.start(run_id_);
@@ -103,6 +104,8 @@ Status AttemptRunner::open_folder() {
   auto_dynamic_.open(folder_->root(), !node_               ? DynamicRole::alone
                                       : node_->coordinates ? DynamicRole::leads
                                                            : DynamicRole::follows);
+  ship_.open({collector_of(options_, find_variable(environment_, "HEADWAY_COLLECTOR")),
+              folder_->root(), folder_->job()});
   anchor_clock();
   hook_ = find_hook(own_binary(), environment_);
   if (hook_.empty()) {
@@ -320,6 +323,7 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
     plan.plain_reason = warm_.reason();
     plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
   }
+  ship_.start();
   cache_.wait_until_pulled();
   record_pulled();
   if (cache_.on()) {
@@ -360,6 +364,7 @@ void AttemptRunner::end(bool failed, int orderly_restarts) {
   replica_.let_end();
   aftermath_.when_idle();
   cache_.finish(hurried_ || memory_suspect_);  // what crashed a rank is for nobody else
+  ship_.finish(hurried_);
   sweep_.kill_descendants(true);
   const bool uploaded = replica_.finish([this] {
     console_.note("writing the last state that was staged, and what is to be uploaded");

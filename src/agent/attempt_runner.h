@@ -20,6 +20,7 @@
 #include "agent/leftovers.h"
 #include "agent/rank_progress.h"
 #include "agent/replica_keeper.h"
+#include "agent/ship_keeper.h"
 #include "agent/signals.h"
 #include "agent/slurm_scheduler.h"
 #include "agent/supervisor.h"
@@ -108,6 +109,7 @@ class AttemptRunner {
   RankProgress progress_;
   ReplicaKeeper replica_;
   CacheKeeper cache_;
+  ShipKeeper ship_;
   bool hurried_ = false;         // somebody asked us to stop
   bool memory_suspect_ = false;  // a rank died in a way that may have written anywhere
   AgentJournal journal_;

@@ -56,7 +56,20 @@ base::Result<std::pair<std::string, std::string>> parse_attr(const std::string& 
   return std::pair{text.substr(0, equals), text.substr(equals + 1)};
 }
 
+std::string collector_of(const RunOptions& options, const std::string* variable) {
+  std::string url = options.collector;
+  if (url.empty() && variable != nullptr) url = *variable;
+  while (url.ends_with('/')) url.pop_back();
+  return url == "off" ? std::string() : url;
+}
+
 Status check_options(const RunOptions& options) {
+  const std::string& url = options.collector;
+  if (!url.empty() && url != "off" && !url.starts_with("http://") && !url.starts_with("https://")) {
+    return Status::invalid(fmt::format(
+        "--collector {}: want the address of a `headway serve`, as in http://127.0.0.1:8743, or off",
+        url));
+  }
   if (options.command.empty()) {
     return Status::invalid(
         "run: nothing to run; give a script (headway run train.py) or a command (headway run -- "

@@ -50,6 +50,7 @@ struct RunOptions {
   std::string cache;                 // where compile caches are shared; empty: from the environment
   bool learn_shapes = false;         // of earlier runs: TORCH_COMPILE_JOB_ID
   std::vector<std::string> preload;  // modules for it to import, beside what it learns
+  std::string collector;             // where records are sent; empty: from the environment
   std::string autotune_pins;         // a file that `headway autotune --pins` wrote; empty: none
   CommandKind kind = CommandKind::script;
   std::vector<std::string> command;  // script, module or program, then its arguments
@@ -61,6 +62,9 @@ struct RunOptions {
 };
 
 base::Status check_options(const RunOptions& options);
+
+// Where records are sent: as asked for, else as the environment says. Empty: nowhere.
+[[nodiscard]] std::string collector_of(const RunOptions& options, const std::string* variable);
 
 // "4".
 base::Result<int> parse_nproc(const std::string& text);

@@ -91,7 +91,7 @@ Status read_values(const Parsed& parsed, agent::RunOptions& options) {
 // A script's variable that is not set must not mean "as if nothing was said".
 Status refuse_empty(const Verb& run) {
   for (const char* name : {"--job", "--nnodes", "--rdzv", "--node-rank", "--node-name",
-                           "--autotune-pins", "--cache"}) {
+                           "--autotune-pins", "--cache", "--collector"}) {
     if (run.find_option(name)->is_empty()) {
       return Status::invalid(fmt::format("run: the value of {} is empty", name));
     }
@@ -205,6 +205,10 @@ void add_run(Verb& app, int& exit_code) {
                   "~/.cache/headway/compile, local shares nothing, off leaves "
                   "torch's compiler alone (default: $HEADWAY_CACHE, else local)")
       ->type_name("PLACE|auto|local|off");
+  run->add_option("--collector", options.collector,
+                  "Send what is recorded to a `headway serve`, while the job runs; off sends nothing "
+                  "(default: $HEADWAY_COLLECTOR, else off)")
+      ->type_name("URL|off");
   run->add_flag("--learn-shapes", options.learn_shapes,
                 "Let torch remember for the next run which sizes change (TORCH_COMPILE_JOB_ID)");
   run->add_flag("-q,--quiet", options.quiet, "Say nothing of our own but warnings");

@@ -1,7 +1,9 @@
 // headway ship: sends what a job has recorded to a collector.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,6 +26,9 @@ namespace {
 using base::Result;
 using base::Status;
 
+constexpr int kNice = 10;                               // beside ranks that train
+constexpr std::int64_t kLookAtAgentNs = 100'000'000;  // whose end waits for us
+
 struct ShipVerbOptions {
   std::string job;
   std::string to;
@@ -32,6 +37,7 @@ struct ShipVerbOptions {
   bool follow = false;
   bool every_host = false;
   bool json = false;
+  int until_fd = -1;  // of an agent: closed, nobody writes any more
 };
 
 Status check_url(const std::string& url) {
@@ -66,7 +72,7 @@ Result<ingest::ShipOptions> resolve(const ShipVerbOptions& given) {
   options.every_host = given.every_host;
   const auto there = base::list_files(options.job_dir, base::kJournalSuffix, 2, 1u << 20);
   if (!there.ok()) return there.status();
-  if (there.value().empty()) {
+  if (there.value().empty() && given.until_fd < 0) {
     return Status::invalid(options.job_dir +
                            ": has no journals; `headway report` lists what "
                            "there is");
@@ -74,10 +80,38 @@ Result<ingest::ShipOptions> resolve(const ShipVerbOptions& given) {
   return options;
 }
 
-// Until the signal that asks for an end, or for so long. True: it came.
-bool wait_for_stop(const sigset_t& signals, std::int64_t wait_ns) {
-  const timespec time{wait_ns / base::kNsPerSecond, wait_ns % base::kNsPerSecond};
-  return ::sigtimedwait(&signals, nullptr, &time) > 0;
+// An agent that starts us holds the other end for as long as its ranks may write. One that is
+// killed closes it, too, and its ranks die a moment later.
+class Writers {
+ public:
+  Writers(const ShipVerbOptions& given, std::string job_dir)
+      : until_fd_(given.until_fd), parent_(::getppid()), job_dir_(std::move(job_dir)) {}
+  [[nodiscard]] bool tells_at_once() const { return until_fd_ >= 0; }
+  [[nodiscard]] bool alive() {
+    if (until_fd_ < 0) return job_is_alive(job_dir_);
+    pollfd ready{until_fd_, POLLIN, 0};
+    closed_ = closed_ || (::poll(&ready, 1, 0) == 1 && (ready.revents & (POLLHUP | POLLERR)) != 0);
+    return !closed_ || (::getppid() != parent_ && job_is_alive(job_dir_));
+  }
+
+ private:
+  const int until_fd_;
+  const pid_t parent_;
+  const std::string job_dir_;
+  bool closed_ = false;
+};
+
+// Until the signal that asks for an end, or for so long, or until those who write are gone. True:
+// the signal came.
+bool wait_for_stop(const sigset_t& signals, std::int64_t wait_ns, Writers* writers) {
+  const bool looks = writers != nullptr && writers->tells_at_once();
+  while (true) {
+    const std::int64_t part_ns = looks ? std::min(wait_ns, kLookAtAgentNs) : wait_ns;
+    const timespec time{part_ns / base::kNsPerSecond, part_ns % base::kNsPerSecond};
+    if (::sigtimedwait(&signals, nullptr, &time) > 0) return true;
+    wait_ns -= part_ns;
+    if (wait_ns <= 0 || (looks && !writers->alive())) return false;
+  }
 }
 
 int summary(const ShipVerbOptions& given, const ingest::ShipOptions& options,
@@ -119,9 +153,11 @@ int ship(const ShipVerbOptions& given) {
   std::int64_t progress_ns = base::clock_ns(CLOCK_MONOTONIC);
   std::uint64_t sent = 0;
   bool still_running = false;
+  Writers writers(given, options.value().job_dir);
+  if (given.until_fd >= 0) (void)::nice(kNice);
   while (!shipper.done()) {
     const std::int64_t now_ns = base::clock_ns(CLOCK_MONOTONIC);
-    const bool alive = job_is_alive(options.value().job_dir);
+    const bool alive = writers.alive();
     const ingest::Shipper::Round round = shipper.round(now_ns, base::real_ns(), !alive);
     if (!round.note.empty()) fmt::print(stderr, "headway: {}\n", round.note);
     // A job that runs is followed to its end where that was asked for; else what is there is sent.
@@ -139,7 +175,7 @@ int ship(const ShipVerbOptions& given) {
       if (left_ns < 0) break;
       wait_ns = std::min(wait_ns, left_ns + 1);
     }
-    if (wait_ns > 0 && wait_for_stop(signals, wait_ns)) break;
+    if (wait_ns > 0 && wait_for_stop(signals, wait_ns, alive ? &writers : nullptr)) break;
   }
   return summary(given, options.value(), shipper, still_running);
 }
@@ -160,6 +196,7 @@ void add_ship(Verb& app, int& exit_code) {
                    "Give up when the collector takes nothing for so long (1m)")
       ->type_name("TIME");
   verb->add_flag("--json", given->json, "What was sent, for programs");
+  verb->add_option("--until-fd", given->until_fd)->hidden();
   verb->footer(
       "The token, where the collector wants one, is read from HEADWAY_TOKEN. Whatever was sent\n"
       "before is not sent again.\n"

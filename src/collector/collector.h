@@ -1,6 +1,6 @@
-// `headway serve`: takes batches in, keeps them, tells of the jobs. Puts the parts together: a
-// server, who may ask, the intake, the jobs in mind. Lives as long as its owner wants; start() and
-// stop() from one thread.
+// `headway serve`: takes batches in, keeps them, tells of the jobs and of the fleet. Puts the parts
+// together: a server, who may ask, the intake, the jobs in mind, their facts, those who look on.
+// Lives as long as its owner wants; start(), tend() and stop() from one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,12 @@
 
 #include "base/status.h"
 #include "collector/access.h"
+#include "collector/fact_teller.h"
+#include "collector/fleet_tables.h"
+#include "collector/handler.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
+#include "collector/live_feed.h"
 #include "collector/workers.h"
 #include "net/http_server.h"
 #include "store/store.h"
@@ -27,9 +31,10 @@ struct CollectorOptions {
   AccessLimits limits;
   JobsOptions jobs;
   IntakeOptions intake;
-  int workers = 2;                                // that answer questions
-  std::function<void(const std::string&)> log;    // what went wrong, one line each
-  std::function<void(const std::string&)> audit;  // every refusal, one line of JSON each
+  TellerOptions teller;
+  HandlerOptions handler;
+  int workers = 2;                              // that answer questions
+  std::function<void(const std::string&)> log;  // what went wrong, one line each
 };
 
 class Collector {
@@ -43,18 +48,26 @@ class Collector {
   [[nodiscard]] std::uint16_t port() const;
   // Every second or so: new tokens, jobs to forget.
   base::Status tend();
+  // A batch that did not come over the network. Its answer is nobody's.
+  void take_in(const std::string& job, std::uint64_t attempt, std::string body);
+  // All that was taken in until now is in the fleet's account.
+  void settle();
   // What is under way is answered.
   void stop();
 
  private:
-  class Handler;
   Collector() = default;
   base::Status use_tokens();
+  void refresh_tables();
 
   bool loopback_ = true;
+  std::function<void(const std::string&)> log_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Access> access_;
   std::unique_ptr<Jobs> jobs_;
+  std::unique_ptr<FleetTables> tables_;
+  LiveFeed feed_;
+  std::unique_ptr<FactTeller> teller_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Handler> handler_;

@@ -52,12 +52,19 @@ void Intake::offer(Offered offered) {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < options_.waiting_max && !stop_) {
       waiting_.push_back(std::move(offered));
+      ++offered_;
       wake_.notify_one();
       return;
     }
     ++counts_.turned_away;
   }
   offered.reply->send(later_answer(503, "the collector is busy", busy_s));
+}
+
+void Intake::drain() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t wanted = offered_;
+  idle_.wait(lock, [&] { return answered_ >= wanted; });
 }
 
 IntakeCounts Intake::counts() const {
@@ -81,7 +88,11 @@ std::vector<Offered> Intake::next() {
 
 void Intake::run() {
   for (std::vector<Offered> offered = next(); !offered.empty(); offered = next()) {
+    const std::size_t count = offered.size();
     keep(std::move(offered));
+    const std::lock_guard lock(mutex_);
+    answered_ += count;
+    idle_.notify_all();
   }
 }
 

@@ -18,8 +18,10 @@ JobKeeper::JobKeeper(store::Store& store, store::JobRow job, bool fresh)
       live_(job_.name, names_),
       loaded_(fresh) {}
 
-void JobKeeper::take(const ingest::Batch& batch, std::span<event::Record> slots) {
+void JobKeeper::take(const ingest::Batch& batch, std::span<event::Record> slots,
+                     std::int64_t seq) {
   ++version_;
+  seq_ = std::max(seq_, seq);
   if (!loaded_) return;  // it is in the store, from where all of it will be read
   for (const ingest::HeadRecord& head : batch.heads) {
     const auto [it, fresh] = journals_.try_emplace(ingest::journal_id(head.journal));
@@ -81,6 +83,7 @@ Status JobKeeper::reread() {
   journals_ = std::move(journals);
   loaded_ = true;
   caught_up_seq_ = *newest;
+  seq_ = std::max(seq_, *newest);
   ++version_;
   return {};
 }
@@ -95,7 +98,7 @@ Status JobKeeper::catch_up() {
         damage = batch.ok() ? ingest::unpack_slots(batch->packed, batch->header.slots, slots, what)
                             : batch.status();
         if (!damage.ok()) return false;
-        take(*batch, slots);
+        take(*batch, slots, row.seq);
         caught_up_seq_ = row.seq;
         return true;
       });

@@ -29,7 +29,7 @@ class JobKeeper {
   JobKeeper(store::Store& store, store::JobRow job, bool fresh);
 
   // A batch that the store has just kept, and its slots.
-  void take(const ingest::Batch& batch, std::span<event::Record> slots);
+  void take(const ingest::Batch& batch, std::span<event::Record> slots, std::int64_t seq);
 
   // Whether the store has to be read before the job can be told.
   [[nodiscard]] bool must_reread() const { return !loaded_ || live_.must_reread(); }
@@ -47,6 +47,8 @@ class JobKeeper {
   void heard(std::int64_t received_ns) { job_.heard_ns = std::max(job_.heard_ns, received_ns); }
   // Goes up with everything that was taken in.
   [[nodiscard]] std::uint64_t version() const { return version_; }
+  // The newest batch that is in.
+  [[nodiscard]] std::int64_t seq() const { return seq_; }
   // Every journal is told to its end.
   [[nodiscard]] bool is_final() const;
 
@@ -66,6 +68,7 @@ class JobKeeper {
   std::map<ingest::JournalId, Journal> journals_;
   bool loaded_;
   std::int64_t caught_up_seq_ = 0;  // after a reread: all batches up to it are in
+  std::int64_t seq_ = 0;
   std::uint64_t version_ = 0;
 };
 

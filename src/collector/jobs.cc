@@ -37,7 +37,8 @@ void Jobs::took(const store::Append& append, const store::Appended& appended, bo
   entry->keeper->heard(append.received_ns);
   entry->used_ns = std::max(entry->used_ns.load(), append.received_ns);
   if (appended.judgement.verdict == ingest::Verdict::news) {
-    entry->keeper->take(*append.batch, slots);
+    entry->keeper->take(*append.batch, slots, appended.seq);
+    ++entry->changes;
   }
 }
 
@@ -80,8 +81,15 @@ Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std:
   const bool alive = now_ns - keeper.job().heard_ns < options_.silent_ns && !keeper.is_final();
   const timeline::JobResult result = keeper.snapshot(alive ? std::optional(now_ns) : std::nullopt);
   const event::JobStreams names = keeper.names();
-  use({keeper.job(), alive, result, names});
+  use({keeper.job(), alive, result, names, keeper.seq()});
   return true;
+}
+
+std::vector<Heard> Jobs::heard() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Heard> out;
+  for (const auto& [key, entry] : entries_) out.push_back({key.first, key.second, entry->changes});
+  return out;
 }
 
 void Jobs::tend(std::int64_t now_ns) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "collector/job_keeper.h"
@@ -33,6 +34,13 @@ struct JobView {
   bool alive;  // heard of lately, and not over
   const timeline::JobResult& result;
   const event::JobStreams& names;  // and no streams
+  std::int64_t seq;                // of the newest batch in it
+};
+
+// A job that something was heard of. `changes` goes up with everything that is.
+struct Heard {
+  std::string tenant, job;
+  std::uint64_t changes = 0;
 };
 
 class Jobs {
@@ -45,6 +53,8 @@ class Jobs {
   // False: there is no such job.
   base::Result<bool> view(const std::string& tenant, const std::string& name, std::int64_t now_ns,
                           const std::function<void(const JobView&)>& use);
+  // All in mind.
+  [[nodiscard]] std::vector<Heard> heard() const;
   // From time to time: forgets.
   void tend(std::int64_t now_ns);
   [[nodiscard]] std::size_t size() const;
@@ -58,6 +68,7 @@ class Jobs {
     bool rereading = false;
     std::int64_t next_reread_ns = INT64_MIN;
     std::atomic<std::int64_t> used_ns{0};
+    std::atomic<std::uint64_t> changes{0};
   };
   std::shared_ptr<Entry> find(const Key& key);
   std::shared_ptr<Entry> find_or_add(const Key& key, const store::JobRow& row, bool fresh);

@@ -43,6 +43,9 @@ class Stretches {
     for (std::size_t i = 0; i < size_; ++i) sum += ns_[i];
     return !spilled_ && sum == length_ns;
   }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] Bucket bucket(std::size_t i) const { return buckets_[i]; }
+  [[nodiscard]] std::int64_t ns(std::size_t i) const { return ns_[i]; }
   // The first `ns` of them.
   [[nodiscard]] Sums first(std::int64_t ns) const {
     Sums out;

@@ -1,0 +1,94 @@
+#include "agent/ship_keeper.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/clock.h"
+#include "base/job_path.h"
+#include "base/start_process.h"
+
+namespace headway::agent {
+namespace {
+
+constexpr int kFirstFreeFd = 10;  // above the one that the child gets
+constexpr int kAliveFd = 3;
+constexpr int kStartsMax = 100;
+constexpr int kLookMs = 5;
+constexpr std::int64_t kTellAfterNs = 2 * base::kNsPerSecond;
+constexpr const char* kLog = "ship.log";
+
+}  // namespace
+
+// Its exit may have been taken by whoever waits for ranks: then how it ended is not known.
+bool ShipKeeper::is_gone() {
+  if (pid_ == 0) return true;
+  const pid_t got = ::waitpid(pid_, &status_, WNOHANG);
+  if (got == 0) return false;
+  if (got < 0) status_ = 0;
+  sweep_.unspare(pid_);
+  pid_ = 0;
+  return true;
+}
+
+void ShipKeeper::start() {
+  if (place_.collector.empty() || !is_gone() || starts_ == kStartsMax) return;
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return;
+  const base::UniqueFd read_end(ends[0]);
+  base::UniqueFd write_end(ends[1]);
+  const base::UniqueFd theirs(::fcntl(read_end.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
+  base::ProcessPlan plan{.argv = {"headway", "ship", place_.job, "--to", place_.collector, "--dir",
+                                  place_.root, "--follow", "--wait", "7d", "--until-fd",
+                                  fmt::to_string(kAliveFd)}};
+  plan.program = "/proc/self/exe";
+  plan.errors = {base::job_dir(place_.root, place_.job) + "/" + kLog, true};
+  plan.descriptors = {{theirs.get(), kAliveFd}};
+  plan.own_session = true;  // Ctrl-C is for us: there is something left to send then
+  auto pid = base::start_process(plan);
+  if (!pid.ok()) {
+    console_.note(fmt::format("nothing is sent to {}: {}", place_.collector, pid.status().message()));
+    place_.collector.clear();
+    return;
+  }
+  ++starts_;
+  pid_ = *pid;
+  sweep_.spare(pid_);
+  alive_ = std::move(write_end);
+}
+
+void ShipKeeper::finish(bool hurried) {
+  if (place_.collector.empty() || starts_ == 0) return;
+  alive_.reset();
+  const std::int64_t began_ns = base::monotonic_ns();
+  const std::int64_t wait_ns = hurried ? hurried_wait_ns : finish_wait_ns;
+  bool told = false;
+  while (!is_gone()) {
+    const std::int64_t took_ns = base::monotonic_ns() - began_ns;
+    if (took_ns > wait_ns) break;
+    if (took_ns > kTellAfterNs && !told) {
+      console_.note("sending the last records to " + place_.collector);
+      told = true;
+    }
+    ::poll(nullptr, 0, kLookMs);
+  }
+  const bool late = pid_ != 0;
+  while (!is_gone()) {
+    ::kill(pid_, SIGKILL);
+    ::poll(nullptr, 0, kLookMs);
+  }
+  if (late || status_ != 0) {
+    console_.warn(fmt::format(
+        "{} has not taken all records of this job: `headway ship {} --to {}` sends the rest; why is "
+        "in {}/{}",
+        place_.collector, place_.job, place_.collector, base::job_dir(place_.root, place_.job),
+        kLog));
+  }
+}
+
+}  // namespace headway::agent

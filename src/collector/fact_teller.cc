@@ -1,0 +1,119 @@
+#include "collector/fact_teller.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "failure/redact.h"
+#include "fleet/fact_bytes.h"
+#include "fleet/facts_of.h"
+#include "metrics/job_state.h"
+
+namespace headway::collector {
+
+using base::Status;
+
+FactTeller::FactTeller(store::Store& store, Jobs& jobs, TellerOptions options,
+                       std::function<void(const std::string&)> log,
+                       std::function<void(const std::vector<ToldJob>&)> told)
+    : store_(store),
+      jobs_(jobs),
+      options_(options),
+      log_(std::move(log)),
+      on_told_(std::move(told)),
+      thread_([this] { run(); }) {}
+
+FactTeller::~FactTeller() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+void FactTeller::flush() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t wanted = ++asked_;
+  wake_.notify_all();
+  wake_.wait(lock, [&] { return done_ >= wanted || stop_; });
+}
+
+void FactTeller::run() {
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const std::uint64_t asked = asked_, done_before = done_;
+    lock.unlock();
+    const std::int64_t began_ns = base::monotonic_ns();
+    round(base::real_ns(), asked > done_before);
+    const std::int64_t took_ns = base::monotonic_ns() - began_ns;
+    lock.lock();
+    done_ = asked;
+    wake_.notify_all();
+    const std::int64_t pause_ns = std::clamp(took_ns * (options_.share - 1), options_.look_ns,
+                                             options_.pause_max_ns);
+    wake_.wait_for(lock, std::chrono::nanoseconds(pause_ns),
+                   [&] { return stop_ || asked_ > done_; });
+  }
+}
+
+Status FactTeller::tell(const Heard& heard, std::int64_t now_ns, std::vector<store::FactPut>& puts,
+                        std::vector<ToldJob>& told) {
+  Told& before = told_[{heard.tenant, heard.job}];
+  const auto found = jobs_.view(heard.tenant, heard.job, now_ns, [&](const JobView& view) {
+    before.alive = view.alive;
+    told.push_back({heard.tenant, heard.job,
+                    metrics::job_state_name(metrics::job_state(view.result, view.alive))});
+    for (fleet::AttemptFacts& facts : fleet::facts_of(view.result, *view.names.names)) {
+      for (std::string& text : facts.dimensions) text = failure::redact_line(text);
+      store::FactPut put{view.job.key, facts.attempt, view.seq, fleet::to_bytes(facts)};
+      const std::uint32_t sum = base::crc32c(put.bytes.data(), put.bytes.size());
+      const auto [it, fresh] = before.attempts.try_emplace(facts.attempt, sum);
+      if (!fresh && it->second == sum) continue;
+      it->second = sum;
+      puts.push_back(std::move(put));
+    }
+  });
+  before.changes = heard.changes;
+  before.again_ns = now_ns + options_.again_ns;
+  return found.status();
+}
+
+void FactTeller::round(std::int64_t now_ns, bool all) {
+  std::vector<store::FactPut> puts;
+  std::vector<ToldJob> told;
+  Status status;
+  const auto commit = [&] {
+    if (puts.empty() && told.empty()) return;
+    Status put = puts.empty() ? Status() : store_.put_facts(puts);
+    if (put.ok()) {
+      on_told_(told);
+    } else {
+      // What the store did not take is told again.
+      for (const ToldJob& job : told) told_.erase({job.tenant, job.job});
+      status = std::move(put);
+    }
+    puts.clear();
+    told.clear();
+  };
+  std::set<Key> in_mind;
+  for (const Heard& heard : jobs_.heard()) {
+    in_mind.emplace(heard.tenant, heard.job);
+    const auto known = told_.find({heard.tenant, heard.job});
+    const bool news = known == told_.end() || known->second.changes != heard.changes;
+    const bool goes_on = known != told_.end() && known->second.alive;
+    const bool due = known == told_.end() || now_ns >= known->second.again_ns;
+    // Of a job that trains something is heard every second: that alone is no news.
+    if (!all && (!(news || goes_on) || !(due || (news && !goes_on)))) continue;
+    if (Status one = tell(heard, now_ns, puts, told); !one.ok()) status = std::move(one);
+    if (puts.size() >= options_.commit_facts_max) commit();
+  }
+  commit();
+  std::erase_if(told_, [&](const auto& each) { return !in_mind.contains(each.first); });
+  if (!status.ok() && status.message() != last_error_) log_(status.message());
+  last_error_ = status.message();
+}
+
+}  // namespace headway::collector

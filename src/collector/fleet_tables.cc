@@ -1,0 +1,44 @@
+#include "collector/fleet_tables.h"
+
+#include <set>
+
+#include "fleet/fact_bytes.h"
+
+namespace headway::collector {
+
+using base::Result;
+using base::Status;
+
+Result<std::vector<std::string>> FleetTables::refresh() {
+  const std::lock_guard alone(refreshing_);
+  std::set<std::string> changed;
+  const Status status = store_.facts(change_, [&](const store::FactRow& row) {
+    auto facts = fleet::facts_from_bytes(row.bytes, "facts of " + row.job);
+    const std::lock_guard lock(mutex_);
+    change_ = row.change;
+    if (!facts.ok()) {
+      ++unreadable_;
+      return true;
+    }
+    if (!tables_.contains(row.tenant) && tables_.size() >= tenants_max) return true;
+    tables_[row.tenant].upsert(row.job, *facts);
+    changed.insert(row.tenant);
+    return true;
+  });
+  if (!status.ok()) return status;
+  return std::vector<std::string>(changed.begin(), changed.end());
+}
+
+std::shared_ptr<const fleet::Snapshot> FleetTables::snapshot(const std::string& tenant) {
+  const std::lock_guard lock(mutex_);
+  const auto found = tables_.find(tenant);
+  if (found == tables_.end()) return fleet::FleetTable().snapshot();
+  return found->second.snapshot();
+}
+
+std::uint64_t FleetTables::unreadable() const {
+  const std::lock_guard lock(mutex_);
+  return unreadable_;
+}
+
+}  // namespace headway::collector

@@ -1,0 +1,40 @@
+// The facts of every tenant's attempts in memory, as the store has them: whoever wrote them, this
+// collector or another. Any thread; refresh() by one at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "fleet/table.h"
+#include "store/store.h"
+
+namespace headway::collector {
+
+class FleetTables {
+ public:
+  static constexpr std::size_t tenants_max = 1000;
+
+  explicit FleetTables(store::Store& store) : store_(store) {}
+
+  // Takes in what has changed since the last time. The tenants that it was of.
+  base::Result<std::vector<std::string>> refresh();
+  // As of the last refresh; of a tenant without facts, an empty one.
+  [[nodiscard]] std::shared_ptr<const fleet::Snapshot> snapshot(const std::string& tenant);
+  // Rows that could not be read, since the beginning.
+  [[nodiscard]] std::uint64_t unreadable() const;
+
+ private:
+  store::Store& store_;
+  std::mutex refreshing_;
+  std::int64_t change_ = 0;  // seen
+  mutable std::mutex mutex_;
+  std::map<std::string, fleet::FleetTable> tables_;
+  std::uint64_t unreadable_ = 0;
+};
+
+}  // namespace headway::collector

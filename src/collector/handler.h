@@ -1,0 +1,61 @@
+// Answers requests: who may ask is access.h's to say, where is route.h's, what is said is the api
+// files'. Called by the server's threads; what takes time is done by workers. Holds nothing of its
+// own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "collector/access.h"
+#include "collector/fleet_tables.h"
+#include "collector/intake.h"
+#include "collector/jobs.h"
+#include "collector/live_feed.h"
+#include "collector/route.h"
+#include "collector/workers.h"
+#include "net/http_server.h"
+#include "store/store.h"
+
+namespace headway::collector {
+
+// What a handler needs of the collector. All of it outlives the handler.
+struct Parts {
+  store::Store& store;
+  Access& access;
+  Jobs& jobs;
+  Intake& intake;
+  Workers& workers;
+  FleetTables& tables;
+  LiveFeed& feed;
+};
+
+struct HandlerOptions {
+  std::function<void(const std::string&)> audit;  // every refusal, one line of JSON each
+  std::string version, engine;                    // of Headway; of the store
+  bool demo = false;
+  std::int64_t started_ns = 0;
+};
+
+class Handler final : public net::RequestHandler {
+ public:
+  Handler(Parts parts, HandlerOptions options) : parts_(parts), options_(std::move(options)) {}
+
+  net::Admission admit(const net::ServerRequest& head) override;
+  void handle(net::ServerRequest request, std::shared_ptr<net::Reply> reply) override;
+
+ private:
+  net::ServerAnswer refusal(const net::ServerRequest& head, const Decision& decision) const;
+  void answer_open(const Route& route, const net::ServerRequest& request, net::Reply& reply) const;
+  net::ServerAnswer status(const std::string& tenant, std::string_view authorization) const;
+  net::ServerAnswer timeline(const Route& route, const net::ServerRequest& request,
+                             const std::string& tenant) const;
+  net::ServerAnswer answer(const Route& route, const net::ServerRequest& request,
+                           const std::string& tenant) const;
+
+  const Parts parts_;
+  const HandlerOptions options_;
+};
+
+}  // namespace headway::collector

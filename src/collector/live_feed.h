@@ -1,0 +1,43 @@
+// Those who look at the page and are told at once when something changes, as server-sent events
+// (docs/serve.md). A reader that does not keep up is dropped and comes back; events say that
+// something is new, not what, so nothing is lost by it. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/http_server.h"
+
+namespace headway::collector {
+
+class LiveFeed {
+ public:
+  static constexpr std::size_t readers_max = 1000;
+  static constexpr std::int64_t comment_ns = 15'000'000'000;  // so that a dead reader is noticed
+
+  // Takes the reply over. One reader too many is told to come later.
+  void add(const std::string& tenant, const std::shared_ptr<net::Reply>& reply);
+  // To the readers of that tenant. `data` is one line of JSON.
+  void publish(const std::string& tenant, std::string_view event, std::string_view data);
+  // From time to time.
+  void tend(std::int64_t now_ns);
+  void close();
+  [[nodiscard]] std::size_t readers() const;
+
+ private:
+  struct Reader {
+    std::string tenant;
+    std::shared_ptr<net::AnswerStream> stream;
+  };
+  void write_to(const std::string* tenant, const std::string& text);
+
+  mutable std::mutex mutex_;
+  std::vector<Reader> readers_;
+  std::int64_t next_comment_ns_ = INT64_MIN;
+};
+
+}  // namespace headway::collector
