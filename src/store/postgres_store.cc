@@ -30,6 +30,7 @@ class PostgresStore final : public Store {
     return write([](PostgresConnection& db) { return migrate_postgres(db); });
   }
 
+  [[nodiscard]] bool is_shared() const override { return true; }
   Result<std::vector<Appended>> append(std::span<const Append> appends) override {
     return appender_.append(appends);
   }
@@ -90,20 +91,22 @@ Result<PostgresRows> PostgresStore::ask(const char* sql, const PostgresParams& p
 }
 
 JobRow job_row(const PostgresRows& rows, int i) {
-  return {rows.integer(i, 0), rows.text(i, 1), rows.text(i, 2), rows.integer(i, 3),
-          rows.integer(i, 4)};
+  return {rows.integer(i, 0), rows.text(i, 1),    rows.text(i, 2),
+          rows.integer(i, 3), rows.integer(i, 4), rows.integer(i, 5)};
 }
 
 Result<std::vector<JobRow>> PostgresStore::jobs(const std::string& tenant, std::size_t rows_max) {
   PostgresParams params;
   params.add(rows_limit(rows_max));
   if (!tenant.empty()) params.add(std::string_view(tenant));
-  auto rows = ask(tenant.empty()
-                      ? "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE last_seq > 0 "
-                        "ORDER BY heard_ns DESC, key DESC LIMIT $1"
-                      : "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE last_seq > 0 "
-                        "AND tenant = $2 ORDER BY heard_ns DESC, key DESC LIMIT $1",
-                  params);
+  auto rows =
+      ask(tenant.empty() ? "SELECT key, tenant, name, first_ns, heard_ns, CASE WHEN last_seq > "
+                           "forgotten_seq THEN last_seq ELSE 0 END FROM job WHERE last_seq > 0 "
+                           "ORDER BY heard_ns DESC, key DESC LIMIT $1"
+                         : "SELECT key, tenant, name, first_ns, heard_ns, CASE WHEN last_seq > "
+                           "forgotten_seq THEN last_seq ELSE 0 END FROM job WHERE last_seq > 0 "
+                           "AND tenant = $2 ORDER BY heard_ns DESC, key DESC LIMIT $1",
+          params);
   if (!rows.ok()) return rows.status();
   std::vector<JobRow> out;
   for (int i = 0; i < rows->size(); ++i) out.push_back(job_row(*rows, i));
@@ -115,10 +118,11 @@ Result<std::optional<JobRow>> PostgresStore::find_job(const std::string& tenant,
   if (!is_text(tenant) || !is_text(name)) return std::optional<JobRow>();
   PostgresParams params;
   params.add(std::string_view(tenant)).add(std::string_view(name));
-  auto rows = ask(
-      "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE tenant = $1 AND name = $2 AND "
-      "last_seq > 0",
-      params);
+  auto rows =
+      ask("SELECT key, tenant, name, first_ns, heard_ns, CASE WHEN last_seq > forgotten_seq THEN "
+          "last_seq ELSE 0 END FROM job WHERE tenant = $1 AND name = $2 AND "
+          "last_seq > 0",
+          params);
   if (!rows.ok()) return rows.status();
   if (rows->size() == 0) return std::optional<JobRow>();
   return std::optional(job_row(*rows, 0));

@@ -31,6 +31,7 @@ class SqliteStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(const SqliteOptions& options);
 
+  [[nodiscard]] bool is_shared() const override { return false; }
   Result<std::vector<Appended>> append(std::span<const Append> appends) override;
   Result<std::vector<JobRow>> jobs(const std::string& tenant, std::size_t rows_max) override;
   Result<std::optional<JobRow>> find_job(const std::string& tenant,
@@ -156,15 +157,16 @@ Result<std::vector<Appended>> SqliteStore::append(std::span<const Append> append
 }
 
 JobRow job_row(const Statement& row) {
-  return {row.integer(0), row.text(1), row.text(2), row.integer(3), row.integer(4)};
+  return {row.integer(0), row.text(1), row.text(2), row.integer(3), row.integer(4), row.integer(5)};
 }
 
 Result<std::vector<JobRow>> SqliteStore::jobs(const std::string& tenant, std::size_t rows_max) {
   auto db = reader();
   if (!db.ok()) return db.status();
   Statement ask = (*db)->prepare(
-      "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE ?1='' OR tenant=?1 "
-      "ORDER BY heard_ns DESC, key DESC LIMIT ?2");
+      "SELECT key, tenant, name, first_ns, heard_ns, (SELECT coalesce(max(seq), 0) FROM batch "
+      "WHERE "
+      "job=key) FROM job WHERE ?1='' OR tenant=?1 ORDER BY heard_ns DESC, key DESC LIMIT ?2");
   ask.bind(1, tenant).bind(2, static_cast<std::int64_t>(rows_max));
   std::vector<JobRow> out;
   while (true) {
@@ -180,7 +182,9 @@ Result<std::optional<JobRow>> SqliteStore::find_job(const std::string& tenant,
   auto db = reader();
   if (!db.ok()) return db.status();
   Statement ask = (*db)->prepare(
-      "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE tenant=? AND name=?");
+      "SELECT key, tenant, name, first_ns, heard_ns, (SELECT coalesce(max(seq), 0) FROM batch "
+      "WHERE "
+      "job=key) FROM job WHERE tenant=? AND name=?");
   const auto row = ask.bind(1, tenant).bind(2, name).step();
   if (!row.ok()) return row.status();
   if (!row.value()) return std::optional<JobRow>();

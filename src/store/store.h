@@ -43,6 +43,7 @@ struct JobRow {
   JobKey key = 0;
   std::string tenant, name;
   std::int64_t first_ns = 0, heard_ns = 0;  // by the collector's clock: the first and last batch
+  std::int64_t newest_seq = 0;              // of its last batch; 0: it has none
 };
 
 struct JournalRow {
@@ -105,6 +106,9 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   virtual ~Store() = default;
+
+  // Whether others may append to the same jobs meanwhile.
+  [[nodiscard]] virtual bool is_shared() const = 0;
 
   // All of them in one transaction, each judged after those before it. An error: none was kept, and
   // nobody may be told otherwise.
