@@ -19,6 +19,7 @@
 #include "cli/serve_store.h"
 #include "cli/verb.h"
 #include "collector/collector.h"
+#include "store/postgres_address.h"
 
 namespace headway::cli {
 namespace {
@@ -101,7 +102,6 @@ Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   options.server.key_file = given.key;
   options.log = [](const std::string& line) { fmt::print(stderr, "headway serve: {}\n", line); };
   options.handler.version = HEADWAY_VERSION;
-  options.handler.engine = "sqlite";
   options.handler.demo = given.demo;
   options.handler.started_ns = base::real_ns();
   options.handler.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
@@ -146,12 +146,14 @@ Status run(ServeOptions given) {
   if (Status status = choose(given, options); !status.ok()) return status;
   auto store = open_store(given.store, true);
   if (!store.ok()) return store.status();
+  options.handler.engine =
+      store::is_postgres_url(store_path(given.store).value()) ? "postgres" : "sqlite";
   const std::string address = address_of(given, options.server);
   auto collector = collector::Collector::start(std::move(options), std::move(*store));
   if (!collector.ok()) return collector.status();
   if (demo) demo->fill(**collector, base::real_ns());
   fmt::print("headway serve: listening on {}:{}, store {}\n", address, (*collector)->port(),
-             demo ? "a made-up fleet" : store_path(given.store).value());
+             demo ? "a made-up fleet" : store_name(given.store).value());
   std::fflush(stdout);
   tend_until_stopped(**collector, demo.get(), signals);
   (*collector)->stop();
@@ -165,7 +167,7 @@ int check(const ServeOptions& given) {
   if (!wrong.ok()) return fail_cleanly(wrong.status());
   for (const std::string& line : *wrong) fmt::print(stderr, "headway: {}\n", line);
   if (!wrong->empty()) return kExitCheckFailed;
-  return print_out(store_path(given.store).value() + ": good\n");
+  return print_out(store_name(given.store).value() + ": good\n");
 }
 
 int back_up(const ServeOptions& given) {
@@ -209,6 +211,7 @@ void add_serve(Verb& app, int& exit_code) {
       "Examples:\n"
       "  headway serve\n"
       "  headway serve --demo\n"
+      "  headway serve --store postgres://headway@db.example/headway\n"
       "  headway serve --check\n"
       "  headway serve token add --role ingest --label cluster-a");
   add_serve_token(*verb, exit_code);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "store/postgres_store.h"
 #include "store/sqlite_store.h"
 
 namespace headway::cli {
@@ -14,9 +15,9 @@ using base::Status;
 Option* add_store_option(Verb& verb, std::string& store) {
   return verb
       .add_option("--store", store,
-                  "The collector's database (default: $HEADWAY_STORE, else "
-                  "~/.local/state/headway-collector/store.db)")
-      ->type_name("FILE");
+                  "The collector's database: a file, or postgres://USER@HOST/DATABASE (default: "
+                  "$HEADWAY_STORE, else ~/.local/state/headway-collector/store.db)")
+      ->type_name("FILE|URL");
 }
 
 Result<std::string> store_path(const std::string& given) {
@@ -31,9 +32,16 @@ Result<std::string> store_path(const std::string& given) {
   return Status::invalid("no place for the collector's store: HOME is not set; give --store FILE");
 }
 
+Result<std::string> store_name(const std::string& given) {
+  auto path = store_path(given);
+  if (path.ok() && store::is_postgres_url(*path)) return store::postgres_name(*path);
+  return path;
+}
+
 Result<std::unique_ptr<store::Store>> open_store(const std::string& given, bool alone) {
   auto path = store_path(given);
   if (!path.ok()) return path.status();
+  if (store::is_postgres_url(*path)) return store::open_postgres({*path});
   const std::string folder = std::filesystem::path(*path).parent_path().string();
   if (!folder.empty()) {
     if (Status status = base::make_dirs(folder); !status.ok()) return status;

@@ -11,9 +11,12 @@
 namespace headway::cli {
 
 Option* add_store_option(Verb& verb, std::string& store);
-// What was given, else $HEADWAY_STORE, else a file below the user's state.
+// What was given, else $HEADWAY_STORE, else a file below the user's state. May hold a password.
 base::Result<std::string> store_path(const std::string& given);
-// `alone`: as the collector that takes batches.
+// The same for people to read.
+base::Result<std::string> store_name(const std::string& given);
+// `alone`: as the collector that takes batches. Several share a PostgreSQL database, but not a
+// file.
 base::Result<std::unique_ptr<store::Store>> open_store(const std::string& given, bool alone);
 
 void add_serve_token(Verb& serve, int& exit_code);

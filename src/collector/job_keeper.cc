@@ -18,11 +18,17 @@ JobKeeper::JobKeeper(store::Store& store, store::JobRow job, bool fresh)
       live_(job_.name, names_),
       loaded_(fresh) {}
 
-void JobKeeper::take(const ingest::Batch& batch, std::span<event::Record> slots,
-                     std::int64_t seq) {
+bool JobKeeper::took(const ingest::Batch& batch, std::span<event::Record> slots,
+                     std::int64_t before_seq, std::int64_t seq) {
+  HW_CHECK(seq > before_seq);
   ++version_;
-  seq_ = std::max(seq_, seq);
-  if (!loaded_) return;  // it is in the store, from where all of it will be read
+  if (!loaded_ || seq <= seq_) return true;  // all of it will be read, or this has been
+  if (before_seq != seq_) return false;
+  take(batch, slots, seq);
+  return true;
+}
+
+void JobKeeper::take(const ingest::Batch& batch, std::span<event::Record> slots, std::int64_t seq) {
   for (const ingest::HeadRecord& head : batch.heads) {
     const auto [it, fresh] = journals_.try_emplace(ingest::journal_id(head.journal));
     if (!fresh) continue;
@@ -34,6 +40,7 @@ void JobKeeper::take(const ingest::Batch& batch, std::span<event::Record> slots,
     take_chunk(chunk, slots.first(chunk.slots));
     slots = slots.subspan(chunk.slots);
   }
+  if (loaded_) seq_ = seq;
 }
 
 void JobKeeper::take_chunk(const ingest::ChunkRecord& chunk, std::span<event::Record> slots) {
@@ -82,8 +89,7 @@ Status JobKeeper::reread() {
   names_ = std::move(names);
   journals_ = std::move(journals);
   loaded_ = true;
-  caught_up_seq_ = *newest;
-  seq_ = std::max(seq_, *newest);
+  seq_ = *newest;
   ++version_;
   return {};
 }
@@ -92,15 +98,15 @@ Status JobKeeper::catch_up() {
   Status damage;
   std::vector<event::Record> slots;
   const Status status =
-      store_.batches(job_.key, std::nullopt, caught_up_seq_, [&](const store::BatchRow& row) {
+      store_.batches(job_.key, std::nullopt, seq_, [&](const store::BatchRow& row) {
         const std::string what = "stored batch " + std::to_string(row.seq);
         auto batch = ingest::Batch::parse(row.bytes, what);
         damage = batch.ok() ? ingest::unpack_slots(batch->packed, batch->header.slots, slots, what)
                             : batch.status();
         if (!damage.ok()) return false;
+        ++version_;
         take(*batch, slots, row.seq);
-        caught_up_seq_ = row.seq;
-        return true;
+        return loaded_;
       });
   return status.ok() ? damage : status;
 }

@@ -28,13 +28,15 @@ class JobKeeper {
   // needed.
   JobKeeper(store::Store& store, store::JobRow job, bool fresh);
 
-  // A batch that the store has just kept, and its slots.
-  void take(const ingest::Batch& batch, std::span<event::Record> slots, std::int64_t seq);
+  // A batch that the store has just kept, and its slots. False: it is not what follows on those
+  // that are in, as others append to the job, too; catch_up() reads it from the store with theirs.
+  bool took(const ingest::Batch& batch, std::span<event::Record> slots, std::int64_t before_seq,
+            std::int64_t seq);
 
   // Whether the store has to be read before the job can be told.
   [[nodiscard]] bool must_reread() const { return !loaded_ || live_.must_reread(); }
   // Reading may take long, and others may write meanwhile: what came after it began is taken in by
-  // catch_up(), as often as one likes.
+  // catch_up(), as often as one likes. Beside both only heard() may be called.
   base::Status reread();
   base::Status catch_up();
 
@@ -47,7 +49,7 @@ class JobKeeper {
   void heard(std::int64_t received_ns) { job_.heard_ns = std::max(job_.heard_ns, received_ns); }
   // Goes up with everything that was taken in.
   [[nodiscard]] std::uint64_t version() const { return version_; }
-  // The newest batch that is in.
+  // All batches up to it are in.
   [[nodiscard]] std::int64_t seq() const { return seq_; }
   // Every journal is told to its end.
   [[nodiscard]] bool is_final() const;
@@ -59,6 +61,7 @@ class JobKeeper {
     event::LiveFields live{};
     bool is_final = false;
   };
+  void take(const ingest::Batch& batch, std::span<event::Record> slots, std::int64_t seq);
   void take_chunk(const ingest::ChunkRecord& chunk, std::span<event::Record> slots);
 
   store::Store& store_;
@@ -67,7 +70,6 @@ class JobKeeper {
   timeline::LiveJob live_;
   std::map<ingest::JournalId, Journal> journals_;
   bool loaded_;
-  std::int64_t caught_up_seq_ = 0;  // after a reread: all batches up to it are in
   std::int64_t seq_ = 0;
   std::uint64_t version_ = 0;
 };

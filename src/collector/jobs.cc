@@ -37,8 +37,12 @@ void Jobs::took(const store::Append& append, const store::Appended& appended, bo
   entry->keeper->heard(append.received_ns);
   entry->used_ns = std::max(entry->used_ns.load(), append.received_ns);
   if (appended.judgement.verdict == ingest::Verdict::news) {
-    entry->keeper->take(*append.batch, slots, appended.seq);
     ++entry->changes;
+    // Whoever reads the store gets it from there.
+    if (entry->rereading ||
+        !entry->keeper->took(*append.batch, slots, appended.before_seq, appended.seq)) {
+      entry->behind = true;
+    }
   }
 }
 
@@ -59,24 +63,46 @@ Status Jobs::put_in_order(Entry& entry, std::unique_lock<std::mutex>& lock, std:
   entry.next_reread_ns = now_ns + took_ns * options_.reread_share;
   if (status.ok()) status = fresh->catch_up();
   if (!status.ok()) return status;
+  entry.behind = false;
   fresh->heard(entry.keeper->job().heard_ns);
   entry.keeper = std::move(fresh);
   return {};
+}
+
+// What others have appended, or what came while somebody read: those who take in go on meanwhile.
+Status Jobs::catch_up(Entry& entry, std::unique_lock<std::mutex>& lock, std::int64_t newest_seq) {
+  if (entry.keeper->must_reread() || (!entry.behind && entry.keeper->seq() >= newest_seq))
+    return {};
+  entry.rereading = true;
+  entry.behind = false;
+  lock.unlock();
+  Status status = entry.keeper->catch_up();
+  lock.lock();
+  entry.rereading = false;
+  entry.done.notify_all();
+  if (!status.ok()) entry.behind = true;
+  return status;
 }
 
 Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std::int64_t now_ns,
                         const std::function<void(const JobView&)>& use) {
   const Key key(tenant, name);
   std::shared_ptr<Entry> entry = find(key);
-  if (!entry) {
+  store::JobRow stored;
+  if (!entry || store_.is_shared()) {
     auto row = store_.find_job(tenant, name);
     if (!row.ok()) return row.status();
     if (!row->has_value()) return false;
-    entry = find_or_add(key, row->value(), false);
+    stored = row->value();
+    if (!entry) entry = find_or_add(key, stored, false);
   }
   std::unique_lock lock(entry->mutex);
   entry->used_ns = std::max(entry->used_ns.load(), now_ns);
-  if (const Status status = put_in_order(*entry, lock, now_ns); !status.ok()) return status;
+  entry->keeper->heard(stored.heard_ns);
+  if (Status status = put_in_order(*entry, lock, now_ns); !status.ok()) return status;
+  if (Status status = catch_up(*entry, lock, stored.newest_seq); !status.ok()) return status;
+  // Something may have come too late to be put where it belongs.
+  if (Status status = put_in_order(*entry, lock, now_ns); !status.ok()) return status;
   const JobKeeper& keeper = *entry->keeper;
   const bool alive = now_ns - keeper.job().heard_ns < options_.silent_ns && !keeper.is_final();
   const timeline::JobResult result = keeper.snapshot(alive ? std::optional(now_ns) : std::nullopt);

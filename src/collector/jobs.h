@@ -65,7 +65,8 @@ class Jobs {
     std::mutex mutex;
     std::condition_variable done;
     std::unique_ptr<JobKeeper> keeper;
-    bool rereading = false;
+    bool rereading = false;  // somebody reads the store for it, and the keeper is theirs
+    bool behind = false;     // the store has what the keeper was not told
     std::int64_t next_reread_ns = INT64_MIN;
     std::atomic<std::int64_t> used_ns{0};
     std::atomic<std::uint64_t> changes{0};
@@ -73,6 +74,7 @@ class Jobs {
   std::shared_ptr<Entry> find(const Key& key);
   std::shared_ptr<Entry> find_or_add(const Key& key, const store::JobRow& row, bool fresh);
   base::Status put_in_order(Entry& entry, std::unique_lock<std::mutex>& lock, std::int64_t now_ns);
+  base::Status catch_up(Entry& entry, std::unique_lock<std::mutex>& lock, std::int64_t newest_seq);
 
   store::Store& store_;
   const JobsOptions options_;

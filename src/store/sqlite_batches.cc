@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "store/batch_journals.h"
 #include "store/blob.h"
 
 namespace headway::store {
@@ -23,6 +24,7 @@ SqliteBatches::SqliteBatches(Connection& db)
           db.prepare("INSERT INTO journal(job, id, attempt, slots_max, next_slot, last, head) "
                      "VALUES(?, ?, ?, ?, ?, ?, ?)")),
       move_journal_(db.prepare("UPDATE journal SET next_slot=?, last=? WHERE job=? AND id=?")),
+      newest_seq_(db.prepare("SELECT coalesce(max(seq), 0) FROM batch WHERE job=?")),
       next_seq_(db.prepare("UPDATE counter SET seq=seq+1 RETURNING seq")),
       add_batch_(db.prepare(
           "INSERT INTO batch(seq, job, attempt, received_ns, bytes) VALUES(?, ?, ?, ?, ?)")) {}
@@ -48,35 +50,33 @@ Status SqliteBatches::add_job(const Append& append, Appended& out) {
   return {};
 }
 
-Status SqliteBatches::known_journals(JobKey job, const Append& append, ingest::ProgressMap& known) {
-  const auto look = [&](const JournalId& id) -> Status {
-    if (known.contains(id)) return {};
-    Statement& find = find_journal_;
-    const auto row = find.bind(1, job).bind(2, bytes_of(id)).step();
-    if (!row.ok()) return row.status();
-    Status status;
-    if (row.value()) {
-      Progress progress;
-      progress.attempt = static_cast<std::uint64_t>(find.integer(0));
-      progress.slots_max = static_cast<std::uint64_t>(find.integer(1));
-      progress.next_slot = static_cast<std::uint64_t>(find.integer(2));
-      if (!read_into(find.blob(3), progress.last)) {
-        status = Status::corrupt(db_.path() +
-                                 ": a row of the table journal is damaged; run `headway "
-                                 "serve --check`, or go back to a back-up");
-      }
-      known[id] = progress;
+Status SqliteBatches::find_journal(JobKey job, const JournalId& id, ingest::ProgressMap& known) {
+  Statement& find = find_journal_;
+  const auto row = find.bind(1, job).bind(2, bytes_of(id)).step();
+  if (!row.ok()) return row.status();
+  Status status;
+  if (row.value()) {
+    Progress progress;
+    progress.attempt = static_cast<std::uint64_t>(find.integer(0));
+    progress.slots_max = static_cast<std::uint64_t>(find.integer(1));
+    progress.next_slot = static_cast<std::uint64_t>(find.integer(2));
+    if (!read_into(find.blob(3), progress.last)) {
+      status = Status::corrupt(db_.path() +
+                               ": a row of the table journal is damaged; run `headway serve "
+                               "--check`, or go back to a back-up");
     }
-    find.reset();
-    return status;
-  };
-  for (const ingest::HeadRecord& head : append.batch->heads) {
-    if (Status status = look(ingest::journal_id(head.journal)); !status.ok()) return status;
+    known[id] = progress;
   }
-  for (const ingest::ChunkRecord& chunk : append.batch->chunks) {
-    if (Status status = look(chunk.journal); !status.ok()) return status;
-  }
-  return {};
+  find.reset();
+  return status;
+}
+
+Status SqliteBatches::known_journals(JobKey job, const Append& append, ingest::ProgressMap& known) {
+  Status failed;
+  each_journal(*append.batch, [&](const JournalId& id) {
+    if (failed.ok() && !known.contains(id)) failed = find_journal(job, id, known);
+  });
+  return failed;
 }
 
 Status SqliteBatches::keep(const Append& append, const ingest::ProgressMap& before,
@@ -104,7 +104,11 @@ Status SqliteBatches::keep(const Append& append, const ingest::ProgressMap& befo
                         .run();
     if (!status.ok()) return status;
   }
-  const auto row = next_seq_.step();
+  auto row = newest_seq_.bind(1, out.job).step();
+  if (!row.ok()) return row.status();
+  out.before_seq = newest_seq_.integer(0);
+  newest_seq_.reset();
+  row = next_seq_.step();
   if (!row.ok()) return row.status();
   HW_CHECK(row.value());
   out.seq = next_seq_.integer(0);

@@ -23,13 +23,14 @@ class SqliteBatches {
  private:
   base::Result<JobKey> job_of(const Append& append);
   base::Status add_job(const Append& append, Appended& out);
+  base::Status find_journal(JobKey job, const ingest::JournalId& id, ingest::ProgressMap& known);
   base::Status known_journals(JobKey job, const Append& append, ingest::ProgressMap& known);
   base::Status keep(const Append& append, const ingest::ProgressMap& before,
                     const ingest::ProgressMap& after, Appended& out);
 
   Connection& db_;
-  Statement find_job_, add_job_, touch_job_, find_journal_, add_journal_, move_journal_, next_seq_,
-      add_batch_;
+  Statement find_job_, add_job_, touch_job_, find_journal_, add_journal_, move_journal_,
+      newest_seq_, next_seq_, add_batch_;
 };
 
 }  // namespace headway::store

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "store/batch_check.h"
 #include "store/blob.h"
 #include "store/sqlite.h"
 #include "store/sqlite_batches.h"
@@ -30,6 +31,7 @@ class SqliteStore final : public Store {
  public:
   static Result<std::unique_ptr<Store>> open(const SqliteOptions& options);
 
+  [[nodiscard]] bool is_shared() const override { return false; }
   Result<std::vector<Appended>> append(std::span<const Append> appends) override;
   Result<std::vector<JobRow>> jobs(const std::string& tenant, std::size_t rows_max) override;
   Result<std::optional<JobRow>> find_job(const std::string& tenant,
@@ -155,15 +157,16 @@ Result<std::vector<Appended>> SqliteStore::append(std::span<const Append> append
 }
 
 JobRow job_row(const Statement& row) {
-  return {row.integer(0), row.text(1), row.text(2), row.integer(3), row.integer(4)};
+  return {row.integer(0), row.text(1), row.text(2), row.integer(3), row.integer(4), row.integer(5)};
 }
 
 Result<std::vector<JobRow>> SqliteStore::jobs(const std::string& tenant, std::size_t rows_max) {
   auto db = reader();
   if (!db.ok()) return db.status();
   Statement ask = (*db)->prepare(
-      "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE ?1='' OR tenant=?1 "
-      "ORDER BY heard_ns DESC, key DESC LIMIT ?2");
+      "SELECT key, tenant, name, first_ns, heard_ns, (SELECT coalesce(max(seq), 0) FROM batch "
+      "WHERE "
+      "job=key) FROM job WHERE ?1='' OR tenant=?1 ORDER BY heard_ns DESC, key DESC LIMIT ?2");
   ask.bind(1, tenant).bind(2, static_cast<std::int64_t>(rows_max));
   std::vector<JobRow> out;
   while (true) {
@@ -179,7 +182,9 @@ Result<std::optional<JobRow>> SqliteStore::find_job(const std::string& tenant,
   auto db = reader();
   if (!db.ok()) return db.status();
   Statement ask = (*db)->prepare(
-      "SELECT key, tenant, name, first_ns, heard_ns FROM job WHERE tenant=? AND name=?");
+      "SELECT key, tenant, name, first_ns, heard_ns, (SELECT coalesce(max(seq), 0) FROM batch "
+      "WHERE "
+      "job=key) FROM job WHERE tenant=? AND name=?");
   const auto row = ask.bind(1, tenant).bind(2, name).step();
   if (!row.ok()) return row.status();
   if (!row.value()) return std::optional<JobRow>();
@@ -297,14 +302,12 @@ Result<std::vector<Token>> SqliteStore::tokens() {
     Token token;
     token.id = ask.integer(0);
     token.tenant = ask.text(1);
-    const std::int64_t role = ask.integer(2);
+    const auto role = role_of(ask.integer(2));
     token.label = ask.text(3);
     token.created_ns = ask.integer(5);
-    const bool known = role >= static_cast<std::int64_t>(Role::ingest) &&
-                       role <= static_cast<std::int64_t>(Role::admin);
     // What cannot be read lets nobody in.
-    if (!known || !read_into(ask.blob(4), token.hash)) continue;
-    token.role = static_cast<Role>(role);
+    if (!role || !read_into(ask.blob(4), token.hash)) continue;
+    token.role = *role;
     out.push_back(std::move(token));
   }
 }
@@ -348,6 +351,9 @@ Result<std::vector<std::string>> SqliteStore::check() {
       if (ask.text(0) != "ok") out.push_back(path_ + ": " + ask.text(0));
     }
   }
+  // What is damaged so much is not looked into further.
+  if (!out.empty()) return out;
+  if (Status status = check_batches(*this, out); !status.ok()) out.push_back(status.message());
   return out;
 }
 

@@ -21,4 +21,11 @@ std::optional<Role> role_of(std::string_view name) {
   return {};
 }
 
+std::optional<Role> role_of(std::int64_t number) {
+  for (const Role role : {Role::ingest, Role::read, Role::admin}) {
+    if (static_cast<std::int64_t>(role) == number) return role;
+  }
+  return {};
+}
+
 }  // namespace headway::store

@@ -1,5 +1,6 @@
 // What a collector keeps: batches of slots as they came, how far each journal is, who may ask. One
-// interface, an engine behind it (sqlite_store.h); whoever uses it need not know which.
+// interface, an engine behind it (sqlite_store.h, postgres_store.h); whoever uses it need not know
+// which.
 //
 // The batches are the truth and all else can be made again from them. What append() has returned is
 // durable. Any thread, several at once.
@@ -25,6 +26,7 @@ using JobKey = std::int64_t;  // this store's own
 enum class Role : std::uint8_t { ingest = 1, read = 2, admin = 3 };
 [[nodiscard]] std::string_view role_name(Role role);
 [[nodiscard]] std::optional<Role> role_of(std::string_view name);
+[[nodiscard]] std::optional<Role> role_of(std::int64_t number);  // as an engine keeps it
 
 // Who may do what, for which tenant. The token itself is nowhere: it is drawn at random from more
 // than anybody can try, so its hash needs no salt.
@@ -41,6 +43,7 @@ struct JobRow {
   JobKey key = 0;
   std::string tenant, name;
   std::int64_t first_ns = 0, heard_ns = 0;  // by the collector's clock: the first and last batch
+  std::int64_t newest_seq = 0;              // of its last batch; 0: it has none
 };
 
 struct JournalRow {
@@ -68,6 +71,9 @@ struct Appended {
   JobKey job = 0;         // 0: there is none, and the batch did not make it
   bool made_job = false;  // it is the first of its job
   std::int64_t seq = 0;   // of news
+  // Of news: the job's newest batch before it; 0: it is the first. Who has all up to that one, and
+  // this, has all: others may append to the job as well.
+  std::int64_t before_seq = 0;
   // Where the store is now, for every journal of the batch; 0: it does not know it.
   std::vector<std::pair<ingest::JournalId, std::uint64_t>> next;
 };
@@ -100,6 +106,9 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
   virtual ~Store() = default;
+
+  // Whether others may append to the same jobs meanwhile.
+  [[nodiscard]] virtual bool is_shared() const = 0;
 
   // All of them in one transaction, each judged after those before it. An error: none was kept, and
   // nobody may be told otherwise.

@@ -1,0 +1,116 @@
+// Two collectors on one database: batches of a job come to either, in any order and more than once,
+// and both tell what a report on the job's own files says.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/clock.h"
+#include "collector/collector.h"
+#include "collector/test_job.h"
+#include "net/curl_transport.h"
+#include "store/postgres_server.h"
+#include "store/postgres_store.h"
+
+namespace headway::collector {
+namespace {
+
+using nlohmann::json;
+
+class SharedStore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (store::PostgresServer::programs().empty()) {
+      GTEST_SKIP() << "no PostgreSQL server is installed here";
+    }
+    static int number = 0;
+    database_ = "shared" + std::to_string(number++);
+    for (std::size_t i = 0; i < 2; ++i) start(i);
+  }
+  void start(std::size_t which) {
+    collectors_[which].reset();
+    CollectorOptions options;
+    options.jobs.reread_share = 0;  // as often as it takes
+    auto store = store::open_postgres({store::PostgresServer::shared().url(database_)});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    auto collector = Collector::start(std::move(options), std::move(*store));
+    ASSERT_TRUE(collector.ok()) << collector.status().message();
+    collectors_[which] = std::move(*collector);
+  }
+  net::HttpAnswer ask(std::size_t which, const std::string& method, const std::string& path,
+                      std::span<const std::byte> body = {}) {
+    net::HttpRequest request;
+    request.method = method;
+    request.url = fmt::format("http://127.0.0.1:{}{}", collectors_[which]->port(), path);
+    request.body = body;
+    const net::Exchange exchange = transport_.send(request);
+    EXPECT_EQ(exchange.failure, net::Failure::none) << exchange.why;
+    return exchange.answer;
+  }
+  // Where what a collector tells differs from what the files say.
+  std::string difference(std::size_t which, const TestJob& job) {
+    const auto answer = ask(which, "GET", fmt::format("/api/v1/jobs/{}/report", job.name()));
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return json::diff(json::parse(job.report()), json::parse(answer.body)).dump(1);
+  }
+
+  std::string database_;
+  net::CurlTransport transport_{net::CurlOptions{}};
+  std::array<std::unique_ptr<Collector>, 2> collectors_;
+};
+
+TEST_F(SharedStore, EitherTakesAnyBatchAndBothTellTheSame) {
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    std::mt19937 random(seed);
+    TestJob job(fmt::format("job{}", seed));
+    job.attempt(1, 3, 30, true);
+    job.attempt(2, 3, 30, true);
+    job.attempt(3, 3, 30, false);
+    job.post_in_any_order(random, [&](const std::string& path, const std::vector<std::byte>& body) {
+      const std::size_t to = random() % 2;
+      EXPECT_EQ(ask(to, "POST", path, body).status, 200);
+      if (random() % 4 == 0) {
+        EXPECT_EQ(ask(1 - to, "POST", path, body).status, 200);
+      }
+      if (random() % 4 == 0) {
+        const auto told = ask(random() % 2, "GET", fmt::format("/api/v1/jobs/job{}/report", seed));
+        EXPECT_EQ(told.status, 200) << told.body;
+      }
+      if (random() % 60 == 0) start(random() % 2);
+    });
+    for (std::size_t which = 0; which < 2; ++which) {
+      EXPECT_EQ(difference(which, job), "[]") << "collector " << which;
+    }
+  }
+}
+
+// One that heard the beginning and nothing more, and one that hears all the rest.
+TEST_F(SharedStore, WhatOthersHeardIsKnown) {
+  TestJob job("train");
+  job.attempt(1, 2, 40, false);
+  std::mt19937 random(5);
+  int sent = 0;
+  job.post_in_any_order(random, [&](const std::string& path, const std::vector<std::byte>& body) {
+    const std::size_t to = sent++ < 4 ? 0 : 1;
+    EXPECT_EQ(ask(to, "POST", path, body).status, 200);
+    if (sent == 4) {
+      EXPECT_EQ(ask(0, "GET", "/api/v1/jobs/train/report").status, 200);
+    }
+  });
+  ASSERT_GT(sent, 8);
+  EXPECT_EQ(difference(0, job), "[]");
+  EXPECT_EQ(difference(1, job), "[]");
+  // What both have written of it for the whole fleet.
+  for (const auto& collector : collectors_) collector->settle();
+  for (std::size_t which = 0; which < 2; ++which) {
+    const json jobs = json::parse(ask(which, "GET", "/api/v1/jobs").body)["jobs"];
+    ASSERT_EQ(jobs.size(), 1u);
+    EXPECT_EQ(jobs[0]["wall_ns"], json::parse(job.report())["wall_ns"]);
+  }
+}
+
+}  // namespace
+}  // namespace headway::collector
