@@ -74,8 +74,8 @@ std::uint64_t JournalMaker::about(std::int64_t ns) {
   return whole - whole / 10 + random_() % (whole / 5 + 1);
 }
 
-void JournalMaker::put(std::vector<Record>& out, EventType type, std::uint16_t name,
-                       std::int64_t a, std::int64_t b) const {
+void JournalMaker::put(std::vector<Record>& out, EventType type, std::uint16_t name, std::int64_t a,
+                       std::int64_t b) const {
   Record r{t_ns_, a, b, name, 0, 0};
   r.commit = event::commit_word(event::record_check(r.t, a, b, name, 0, type), type);
   out.push_back(r);
@@ -86,8 +86,9 @@ void JournalMaker::begin(std::vector<Record>& out) {
     put(out, EventType::mark, HW_MARK_LAUNCHER_START, 0, 0);
     return;
   }
-  for (const std::uint16_t phase : {HW_PHASE_IMPORTS, HW_PHASE_PROCESS_GROUP_INIT,
-                                    HW_PHASE_TRAIN_MODULE_CREATION, HW_PHASE_GET_FIRST_BATCH_DATA}) {
+  for (const std::uint16_t phase :
+       {HW_PHASE_IMPORTS, HW_PHASE_PROCESS_GROUP_INIT, HW_PHASE_TRAIN_MODULE_CREATION,
+        HW_PHASE_GET_FIRST_BATCH_DATA}) {
     put(out, EventType::begin, phase, 0, 0);
     t_ns_ += about(shape_.step_ns / 8);
     put(out, EventType::end, phase, 0, 0);

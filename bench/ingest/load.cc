@@ -41,10 +41,10 @@ struct Options {
   Shape shape;
   std::uint16_t port = 0;
   std::string token;
-  std::uint32_t slots = 512;    // of a journal in a batch
-  std::int64_t every_ns = 0;    // 0: as fast as it goes
+  std::uint32_t slots = 512;  // of a journal in a batch
+  std::int64_t every_ns = 0;  // 0: as fast as it goes
   std::vector<std::string> ask;
-  double asks_per_s = 10;       // of each
+  double asks_per_s = 10;  // of each
   std::vector<std::string> words;
 };
 
@@ -66,6 +66,15 @@ struct Totals {
   std::uint64_t later = 0, failures = 0, gaps = 0, refused = 0;
   std::string first_refusal;
   Samples times, lag;
+  std::vector<std::int64_t> worst_ns;  // by the second in which it was due
+
+  void took(std::int64_t due_ns, std::int64_t ns) {
+    times.add(ns);
+    const auto second = static_cast<std::size_t>((due_ns - began_ns) / (1000 * kMs));
+    if (worst_ns.size() <= second) worst_ns.resize(second + 1);
+    worst_ns[second] = std::max(worst_ns[second], ns);
+  }
+  std::int64_t began_ns = 0;
 };
 
 // Something with a connection that does something at a time of its own.
@@ -111,7 +120,7 @@ class Sender final : public Actor {
         return;
       }
     }
-    if (!again_) totals_.lag.add(now - due_ns);
+    if (!again_) totals_.lag.add(now - std::max(due_ns, free_ns_));
     const Made& made = ready_.front();
     std::string head = fmt::format(
         "POST /api/v1/ingest/{}/{} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {}\r\n{}\r\n",
@@ -124,10 +133,11 @@ class Sender final : public Actor {
 
   void answered(const Answer& answer, std::int64_t now) override {
     const Made& made = ready_.front();
+    free_ns_ = now;
     again_ = answer.status != 200;
     switch (answer.status) {
       case 200:
-        totals_.times.add(now - *began_ns_);
+        totals_.took(*began_ns_, now - *began_ns_);
         ++totals_.batches;
         totals_.events += made.events;
         totals_.bytes += made.bytes.size();
@@ -168,6 +178,7 @@ class Sender final : public Actor {
   Machine machine_;
   std::deque<Made> ready_;
   std::optional<std::int64_t> began_ns_;  // when what is under way was due
+  std::int64_t free_ns_ = 0;              // the last answer was there
   bool again_ = false;
   std::mt19937_64 jitter_;
 };
@@ -275,6 +286,7 @@ int send(const Options& options) {
     askers.emplace_back(Client(loop.epoll(), options.port, tag++), options, path);
   }
   const std::int64_t began_ns = now_ns();
+  totals.began_ns = began_ns;
   const double began_s = processor_s();
   for (std::uint32_t i = 0; i < machines; ++i) {
     senders[i].due_ns = began_ns + options.every_ns * i / machines;
@@ -288,15 +300,18 @@ int send(const Options& options) {
   const double seconds = static_cast<double>(now_ns() - began_ns) * 1e-9;
   std::string asked;
   for (Asker& asker : askers) asked += (asked.empty() ? "" : ",") + asker.json();
+  std::string worst;
+  for (const std::int64_t ns : totals.worst_ns) {
+    worst += fmt::format("{}{:.1f}", worst.empty() ? "" : ",", static_cast<double>(ns) * 1e-6);
+  }
   for (char& c : totals.first_refusal) c = c == '"' || c == '\\' || c < ' ' ? '\'' : c;
-  fmt::print(
-      R"({{"events":{},"batches":{},"bytes":{},"seconds":{:.6f},"cpu_s":{:.3f},"later":{},)"
-      R"("failures":{},"gaps":{},"refused":{},"first_refusal":"{}",)"
-      R"("ingest":{{{}}},"lag":{{{}}},"asked":{{{}}}}})"
-      "\n",
-      totals.events, totals.batches, totals.bytes, seconds, processor_s() - began_s, totals.later,
-      totals.failures, totals.gaps, totals.refused, totals.first_refusal, totals.times.json(),
-      totals.lag.json(), asked);
+  fmt::print(R"({{"events":{},"batches":{},"bytes":{},"seconds":{:.6f},"cpu_s":{:.3f},"later":{},)"
+             R"("failures":{},"gaps":{},"refused":{},"first_refusal":"{}",)"
+             R"("ingest":{{{}}},"lag":{{{}}},"asked":{{{}}},"worst_ms":[{}]}})"
+             "\n",
+             totals.events, totals.batches, totals.bytes, seconds, processor_s() - began_s,
+             totals.later, totals.failures, totals.gaps, totals.refused, totals.first_refusal,
+             totals.times.json(), totals.lag.json(), asked, worst);
   return totals.gaps + totals.refused == 0 ? 0 : 1;
 }
 
