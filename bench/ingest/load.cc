@@ -36,6 +36,7 @@ namespace headway::bench {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t patience_ns = 90'000 * kMs;  // without one answer
 
 struct Options {
   Shape shape;
@@ -233,11 +234,13 @@ class Loop {
     actors_.push_back(&actor);
     schedule(actors_.size() - 1);
   }
-  // Until `stop` says so; asked after every answer.
-  void run(const std::function<bool()>& stop) {
+  // Until `stop` says so, or nobody answers any more; false.
+  bool run(const std::function<bool()>& stop) {
+    std::int64_t heard_ns = now_ns();
     std::array<epoll_event, 256> events;
     while (!stop()) {
       std::int64_t now = now_ns();
+      if (now - heard_ns > patience_ns) return false;
       while (!due_.empty() && due_.top().first <= now) {
         const std::size_t index = due_.top().second;
         due_.pop();
@@ -254,11 +257,13 @@ class Loop {
         const std::size_t index = events[static_cast<std::size_t>(i)].data.u64;
         Actor& actor = *actors_[index];
         if (const auto answer = actor.client().ready()) {
+          if (answer->status != 0) heard_ns = now;
           actor.answered(*answer, now);
           schedule(index);
         }
       }
     }
+    return true;
   }
 
  private:
@@ -296,7 +301,7 @@ int send(const Options& options) {
     asker.due_ns = began_ns + 2000 * kMs;
     loop.add(asker);
   }
-  loop.run([&] { return std::ranges::all_of(senders, &Sender::done); });
+  const bool over = loop.run([&] { return std::ranges::all_of(senders, &Sender::done); });
   const double seconds = static_cast<double>(now_ns() - began_ns) * 1e-9;
   std::string asked;
   for (Asker& asker : askers) asked += (asked.empty() ? "" : ",") + asker.json();
@@ -312,7 +317,7 @@ int send(const Options& options) {
              totals.events, totals.batches, totals.bytes, seconds, processor_s() - began_s,
              totals.later, totals.failures, totals.gaps, totals.refused, totals.first_refusal,
              totals.times.json(), totals.lag.json(), asked, worst);
-  return totals.gaps + totals.refused == 0 ? 0 : 1;
+  return over && totals.gaps + totals.refused == 0 ? 0 : 1;
 }
 
 Options parse(int argc, char** argv) {

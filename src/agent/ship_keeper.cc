@@ -50,7 +50,7 @@ void ShipKeeper::start() {
   plan.errors = {base::job_dir(place_.root, place_.job) + "/" + kLog, true};
   plan.descriptors = {{theirs.get(), kAliveFd}};
   plan.own_session = true;  // Ctrl-C is for us: there is something left to send then
-  const auto pid = base::start_process(plan);
+  auto pid = base::start_process(plan);
   if (!pid.ok()) {
     console_.note(fmt::format("nothing is sent to {}: {}", place_.collector, pid.status().message()));
     place_.collector.clear();

@@ -7,13 +7,16 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "cli/human.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/serve_demo.h"
 #include "cli/serve_store.h"
 #include "cli/verb.h"
 #include "collector/collector.h"
@@ -29,6 +32,7 @@ struct ServeOptions {
   std::string listen = "127.0.0.1:8743";
   std::string certificate, key;
   bool check = false;
+  bool demo = false;
   std::string back_up;
 };
 
@@ -68,7 +72,43 @@ sigset_t block_stop_signals() {
   return set;
 }
 
-Status run(const ServeOptions& given) {
+// A folder that goes away with its owner.
+class ThrowAway {
+ public:
+  static Result<std::unique_ptr<ThrowAway>> make() {
+    std::error_code error;
+    std::string path = (std::filesystem::temp_directory_path(error) / "headway-demo-XXXXXX").string();
+    if (error || ::mkdtemp(path.data()) == nullptr) {
+      return base::errno_status(path, "cannot be made", errno);
+    }
+    return std::make_unique<ThrowAway>(path);
+  }
+  explicit ThrowAway(std::string path) : path_(std::move(path)) {}
+  ~ThrowAway() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ThrowAway(const ThrowAway&) = delete;
+  ThrowAway& operator=(const ThrowAway&) = delete;
+  [[nodiscard]] std::string store() const { return path_ + "/store.db"; }
+
+ private:
+  std::string path_;
+};
+
+Status run(ServeOptions given) {
+  std::unique_ptr<ThrowAway> throw_away;
+  std::optional<DemoFleet> demo;
+  if (given.demo && !given.store.empty()) {
+    return Status::invalid("--demo has a store of its own, which goes away: leave --store out");
+  }
+  if (given.demo) {
+    auto made = ThrowAway::make();
+    if (!made.ok()) return made.status();
+    throw_away = std::move(*made);
+    given.store = throw_away->store();
+    demo.emplace();
+  }
   const sigset_t signals = block_stop_signals();  // before any thread: they inherit the mask
   raise_descriptor_limit();
   collector::CollectorOptions options;
@@ -76,7 +116,11 @@ Status run(const ServeOptions& given) {
   options.server.certificate_file = given.certificate;
   options.server.key_file = given.key;
   options.log = [](const std::string& line) { fmt::print(stderr, "headway serve: {}\n", line); };
-  options.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  options.handler.version = HEADWAY_VERSION;
+  options.handler.engine = "sqlite";
+  options.handler.demo = given.demo;
+  options.handler.started_ns = base::real_ns();
+  options.handler.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   auto store = open_store(given.store, true);
   if (!store.ok()) return store.status();
   const std::string scheme = given.certificate.empty() ? "http" : "https";
@@ -85,13 +129,15 @@ Status run(const ServeOptions& given) {
   const auto log = options.log;
   auto collector = collector::Collector::start(std::move(options), std::move(*store));
   if (!collector.ok()) return collector.status();
+  if (demo) demo->fill(**collector, base::real_ns());
   fmt::print("headway serve: listening on {}://{}:{}, store {}\n", scheme, host,
-             (*collector)->port(), store_path(given.store).value());
+             (*collector)->port(), given.demo ? "a made-up fleet" : store_path(given.store).value());
   std::fflush(stdout);
   std::string last_trouble;
   while (true) {
     const timespec second{1, 0};
     if (::sigtimedwait(&signals, nullptr, &second) > 0) break;
+    if (demo) demo->go_on(**collector, base::real_ns());
     const Status status = (*collector)->tend();
     if (!status.ok() && status.message() != last_trouble) log(status.message());
     last_trouble = status.message();
@@ -130,6 +176,8 @@ void add_serve(Verb& app, int& exit_code) {
   verb->add_option("--tls-cert", given->certificate, "Certificates for TLS, as PEM")
       ->type_name("FILE");
   verb->add_option("--tls-key", given->key, "The certificate's key, as PEM")->type_name("FILE");
+  verb->add_flag("--demo", given->demo,
+                 "A made-up fleet in a store that goes away: every view of the page, in seconds");
   verb->add_flag("--check", given->check, "Only read all of the store, and say what is wrong");
   verb->add_option("--back-up", given->back_up,
                    "Only copy the store into a file, while a collector may be using it")
@@ -137,6 +185,7 @@ void add_serve(Verb& app, int& exit_code) {
   verb->footer(
       "Examples:\n"
       "  headway serve\n"
+      "  headway serve --demo\n"
       "  headway serve --check\n"
       "  headway serve token add --role ingest --label cluster-a");
   add_serve_token(*verb, exit_code);

@@ -90,6 +90,13 @@ std::string Access::tenant_of(std::string_view authorization) {
   return found == nullptr ? "" : found->token.tenant;
 }
 
+std::string_view Access::role_name_of(std::string_view authorization) {
+  const std::lock_guard lock(mutex_);
+  if (holders_.empty() && open_tenant_) return "open";
+  const Holder* found = find(authorization);
+  return found == nullptr ? "" : role_name(found->token.role);
+}
+
 Decision Access::decide(std::string_view authorization, const std::string& peer, Role needed,
                         std::int64_t now_ns) {
   const std::lock_guard lock(mutex_);

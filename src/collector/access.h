@@ -55,6 +55,8 @@ class Access {
                   std::int64_t now_ns);
   // Of one that was allowed a moment ago; counts as nothing. Empty: it has been taken back since.
   [[nodiscard]] std::string tenant_of(std::string_view authorization);
+  // "read", "admin", …; "open" where no token is needed.
+  [[nodiscard]] std::string_view role_name_of(std::string_view authorization);
 
  private:
   struct Holder {

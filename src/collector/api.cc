@@ -18,16 +18,6 @@ net::ServerAnswer trouble(const base::Status& status) {
 
 }  // namespace
 
-net::ServerAnswer list_jobs(store::Store& store, const std::string& tenant, std::size_t rows_max) {
-  auto rows = store.jobs(tenant, std::min(rows_max, jobs_listed_max));
-  if (!rows.ok()) return trouble(rows.status());
-  nlohmann::json jobs = nlohmann::json::array();
-  for (const store::JobRow& row : *rows) {
-    jobs.push_back({{"job", row.name}, {"first_ns", row.first_ns}, {"heard_ns", row.heard_ns}});
-  }
-  return json_answer(200, nlohmann::json{{"jobs", jobs}}.dump() + "\n");
-}
-
 net::ServerAnswer report_job(Jobs& jobs, const std::string& tenant, const std::string& job,
                              std::int64_t now_ns) {
   metrics::Report report;
@@ -39,6 +29,21 @@ net::ServerAnswer report_job(Jobs& jobs, const std::string& tenant, const std::s
   if (!found.value()) return error_answer(404, fmt::format("there is no job {}", job));
   failure::redact(report);
   return json_answer(200, metrics::to_json(report) + "\n");
+}
+
+net::ServerAnswer status_answer(const CollectorStatus& status) {
+  const nlohmann::json out = {{"version", status.version},
+                              {"store", status.engine},
+                              {"tenant", status.tenant},
+                              {"role", status.role},
+                              {"demo", status.demo},
+                              {"now_ns", status.now_ns},
+                              {"started_ns", status.started_ns},
+                              {"attempts", status.attempts},
+                              {"jobs_in_mind", status.jobs_in_mind},
+                              {"batches", status.batches},
+                              {"records", status.records}};
+  return json_answer(200, out.dump() + "\n");
 }
 
 }  // namespace headway::collector

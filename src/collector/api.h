@@ -1,22 +1,29 @@
-// What the API says of jobs, as JSON. Pure but for the store and the jobs that it asks.
+// What the API says of one job, and of the collector itself, as JSON. Pure but for the jobs that it
+// asks.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "collector/jobs.h"
 #include "net/http_server.h"
-#include "store/store.h"
 
 namespace headway::collector {
 
-inline constexpr std::size_t jobs_listed_max = 1000;
-
-// GET /api/v1/jobs
-[[nodiscard]] net::ServerAnswer list_jobs(store::Store& store, const std::string& tenant,
-                                          std::size_t rows_max);
 // GET /api/v1/jobs/JOB/report: what `headway report JOB --json` says.
 [[nodiscard]] net::ServerAnswer report_job(Jobs& jobs, const std::string& tenant,
                                            const std::string& job, std::int64_t now_ns);
+
+struct CollectorStatus {
+  std::string version, engine, tenant;
+  std::string_view role;  // "open": there are no tokens
+  bool demo = false;
+  std::int64_t now_ns = 0, started_ns = 0;
+  std::uint64_t attempts = 0;                      // of the tenant
+  std::uint64_t jobs_in_mind = 0, batches = 0, records = 0;  // of the collector, since it started
+};
+// GET /api/v1/status
+[[nodiscard]] net::ServerAnswer status_answer(const CollectorStatus& status);
 
 }  // namespace headway::collector

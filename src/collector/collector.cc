@@ -18,6 +18,12 @@ namespace {
 
 constexpr std::size_t workers_waiting_max = 1000;
 
+class NoReply final : public net::Reply {
+ public:
+  void send(net::ServerAnswer) override {}
+  std::shared_ptr<net::AnswerStream> stream(net::ServerAnswer) override { return nullptr; }
+};
+
 }  // namespace
 
 bool is_loopback(const std::string& address) {
@@ -102,7 +108,12 @@ Status Collector::tend() {
   return use_tokens();
 }
 
+void Collector::take_in(const std::string& job, std::uint64_t attempt, std::string body) {
+  intake_->offer({kOpenTenant, job, attempt, std::move(body), std::make_shared<NoReply>()});
+}
+
 void Collector::settle() {
+  intake_->drain();
   teller_->flush();
 }
 
@@ -113,7 +124,7 @@ void Collector::stop() {
   server_->stop(grace_ms);
   workers_.reset();
   intake_.reset();
-  teller_->flush();
+  teller_->flush();  // what the intake has just taken
   teller_.reset();
   server_.reset();
 }

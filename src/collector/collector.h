@@ -48,6 +48,8 @@ class Collector {
   [[nodiscard]] std::uint16_t port() const;
   // Every second or so: new tokens, jobs to forget.
   base::Status tend();
+  // A batch that did not come over the network. Its answer is nobody's.
+  void take_in(const std::string& job, std::uint64_t attempt, std::string body);
   // All that was taken in until now is in the fleet's account.
   void settle();
   // What is under way is answered.

@@ -28,7 +28,7 @@ class CollectorTest : public ::testing::Test {
   void start(CollectorOptions options = {}) {
     collector_.reset();
     options.jobs.reread_share = 0;  // as often as it takes
-    options.audit = [this](const std::string& line) {
+    options.handler.audit = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       audit_.push_back(line);
     };
@@ -89,6 +89,7 @@ TEST_F(CollectorTest, TellsWhatTheFilesSay) {
   const net::HttpAnswer answer = get("/api/v1/jobs/train/report");
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(difference(answer.body, job.report()), "[]");
+  collector_->settle();
   EXPECT_EQ(json::parse(get("/api/v1/jobs").body)["jobs"][0]["job"], "train");
   // Sent once more by one who knows nothing of it: nothing changes.
   ship(job);

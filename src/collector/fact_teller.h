@@ -24,7 +24,8 @@ namespace headway::collector {
 struct TellerOptions {
   std::int64_t look_ns = 500'000'000;
   std::int64_t again_ns = 2'000'000'000;  // of a job that goes on
-  int share = 10;                         // of the time at most one in so many
+  int share = 10;                         // of the time at most one in so many,
+  std::int64_t pause_max_ns = 5'000'000'000;  // but never less often than that
   std::size_t commit_facts_max = 1000;
 };
 

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "collector/answers.h"
 #include "collector/api.h"
+#include "collector/fleet_api.h"
+#include "collector/fleet_question.h"
 #include "collector/page.h"
 #include "collector/timeline_api.h"
 #include "ingest/format.h"
@@ -83,16 +85,52 @@ void Handler::handle(ServerRequest request, std::shared_ptr<net::Reply> reply) {
   if (!taken) reply->send(later_answer(503, "too many questions at once", 1));
 }
 
+ServerAnswer Handler::status(const std::string& tenant, std::string_view authorization) const {
+  const IntakeCounts counts = parts_.intake.counts();
+  CollectorStatus out;
+  out.version = options_.version;
+  out.engine = options_.engine;
+  out.tenant = tenant;
+  out.role = parts_.access.role_name_of(authorization);
+  out.demo = options_.demo;
+  out.now_ns = base::real_ns();
+  out.started_ns = options_.started_ns;
+  out.attempts = parts_.tables.snapshot(tenant)->attempts();
+  out.jobs_in_mind = parts_.jobs.size();
+  out.batches = counts.batches;
+  out.records = counts.slots;
+  return status_answer(out);
+}
+
+ServerAnswer Handler::timeline(const Route& route, const ServerRequest& request,
+                               const std::string& tenant) const {
+  TimelineQuestion question;
+  auto from = number_of(request, "from_ns", INT64_MIN, -timeline::kTimeMax, timeline::kTimeMax);
+  auto to = number_of(request, "to_ns", INT64_MIN, -timeline::kTimeMax, timeline::kTimeMax);
+  auto slices = number_of(request, "slices", question.slices, 1, timeline::LaneWindow::slices_max);
+  for (const base::Status& status : {from.status(), to.status(), slices.status()}) {
+    if (!status.ok()) return error_answer(400, status.message());
+  }
+  if (*from != INT64_MIN) question.from_ns = *from;
+  if (*to != INT64_MIN) question.to_ns = *to;
+  question.slices = static_cast<std::uint32_t>(*slices);
+  return job_timeline(parts_.store, parts_.jobs, tenant, route.job, question, base::real_ns());
+}
+
 ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,
                              const std::string& tenant) const {
   const std::int64_t now_ns = base::real_ns();
   switch (route.place) {
+    case Place::status:
+      return status(tenant, request.header("authorization"));
     case Place::jobs:
-      return list_jobs(parts_.store, tenant, jobs_listed_max);
+      return jobs_answer(request, *parts_.tables.snapshot(tenant), now_ns);
     case Place::report:
       return report_job(parts_.jobs, tenant, route.job, now_ns);
+    case Place::timeline:
+      return timeline(route, request, tenant);
     default:
-      return error_answer(404, "there is nothing here");
+      return fleet_answer(route.place, request, *parts_.tables.snapshot(tenant), now_ns);
   }
 }
 

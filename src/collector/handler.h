@@ -48,6 +48,9 @@ class Handler final : public net::RequestHandler {
  private:
   net::ServerAnswer refusal(const net::ServerRequest& head, const Decision& decision) const;
   void answer_open(const Route& route, const net::ServerRequest& request, net::Reply& reply) const;
+  net::ServerAnswer status(const std::string& tenant, std::string_view authorization) const;
+  net::ServerAnswer timeline(const Route& route, const net::ServerRequest& request,
+                             const std::string& tenant) const;
   net::ServerAnswer answer(const Route& route, const net::ServerRequest& request,
                            const std::string& tenant) const;
 

@@ -53,6 +53,7 @@ void Intake::offer(Offered offered) {
     if (waiting_.size() < options_.waiting_max && !stop_) {
       waiting_bytes_ += offered.body.size();
       waiting_.push_back(std::move(offered));
+      ++offered_;
       // One that waits for a few more is left alone until it has them.
       if (waiting_.size() == 1 || commit_is_full()) wake_.notify_one();
       return;
@@ -60,6 +61,12 @@ void Intake::offer(Offered offered) {
     ++counts_.turned_away;
   }
   offered.reply->send(later_answer(503, "the collector is busy", busy_s));
+}
+
+void Intake::drain() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t wanted = offered_;
+  idle_.wait(lock, [&] { return answered_ >= wanted; });
 }
 
 IntakeCounts Intake::counts() const {
@@ -93,7 +100,11 @@ std::vector<Offered> Intake::next() {
 
 void Intake::run() {
   for (std::vector<Offered> offered = next(); !offered.empty(); offered = next()) {
+    const std::size_t count = offered.size();
     keep(std::move(offered));
+    const std::lock_guard lock(mutex_);
+    answered_ += count;
+    idle_.notify_all();
   }
 }
 

@@ -54,6 +54,8 @@ class Intake {
   Intake& operator=(const Intake&) = delete;
 
   void offer(Offered offered);
+  // Until all that was offered before is answered.
+  void drain();
   [[nodiscard]] IntakeCounts counts() const;
 
  private:
@@ -69,12 +71,13 @@ class Intake {
   const IntakeOptions options_;
   const std::function<void(const std::string&)> log_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_, idle_;
   std::deque<Offered> waiting_;
   std::size_t waiting_bytes_ = 0;
   std::chrono::steady_clock::time_point next_commit_{};
   IntakeCounts counts_;
   std::string last_error_;
+  std::uint64_t offered_ = 0, answered_ = 0;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -37,7 +37,7 @@ struct Route {
   bool open = false;  // to everybody: nothing of any job is told there
   store::Role role = store::Role::read;
   std::string_view method = "GET";
-  std::string job;
+  std::string job = {};
   std::uint64_t attempt = 0;
   std::int64_t id = 0;
 };

@@ -26,9 +26,9 @@ struct MadeFleet {
   struct Settings {
     std::uint64_t seed = 1;
     std::int32_t first_day = 20'700, days = 90;
-    std::uint32_t hosts = 512;            // of 8 devices
-    double failures_per_host_day = 0.02;  // of infra
-    std::uint32_t lemon = 0xffffffff;     // this host fails lemon_times as often
+    std::uint32_t hosts = 512;           // of 8 devices
+    double failures_per_host_day = 0.5;  // of infra
+    std::uint32_t lemon = 0xffffffff;    // this host fails lemon_times as often
     double lemon_times = 20;
     double compile_cache_saves = 0.4;  // of compile time, where the lever compile_cache is on
   };
@@ -90,7 +90,7 @@ struct MadeFleet {
   }
 
   void run(const AttemptFacts& base, double scale, MadeJob& job) {
-    double left_s = spread(9'000, 1.1);  // of training
+    double left_s = spread(20'000, 1.1);  // of training
     std::int64_t failed_ns = -1;
     std::int64_t first_ns = -1;
     double unsaved_s = 0;

@@ -1,0 +1,35 @@
+// `headway serve --demo`: a made-up fleet in a store that goes away, so that somebody can look at
+// every view before they have a fleet of their own. Some of its jobs run while one looks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collector/collector.h"
+#include "demo/told_job.h"
+
+namespace headway::cli {
+
+class DemoFleet {
+ public:
+  static constexpr int jobs_per_day = 14;
+  static constexpr std::uint64_t seed = 20260401;
+
+  // All that has happened until `now_ns`.
+  void fill(collector::Collector& collector, std::int64_t now_ns);
+  // Every second: what the jobs that run have done since.
+  void go_on(collector::Collector& collector, std::int64_t now_ns);
+
+ private:
+  struct Running {
+    std::string job;
+    demo::ToldJob told;
+    std::vector<std::vector<std::size_t>> sent;  // by attempt
+  };
+  void send(collector::Collector& collector, Running& job, std::int64_t now_ns);
+
+  std::vector<Running> running_;
+};
+
+}  // namespace headway::cli

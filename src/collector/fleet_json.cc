@@ -1,0 +1,64 @@
+#include "collector/fleet_json.h"
+
+#include "fleet/bucket_words.h"
+
+namespace headway::collector {
+
+using nlohmann::json;
+
+json durations_json(const std::optional<fleet::Durations>& durations) {
+  if (!durations) return nullptr;
+  return {{"count", durations->count},
+          {"open", durations->open},
+          {"mean", doubt_json(durations->mean_s)},
+          {"p50", maybe(durations->p50_s)},
+          {"p90", maybe(durations->p90_s)}};
+}
+
+json wide_json(base::Int128 ns) {
+  if (ns <= INT64_MAX && ns >= INT64_MIN) return static_cast<std::int64_t>(ns);
+  return static_cast<double>(ns);
+}
+
+json key_json(const std::vector<std::string>& names, const std::vector<std::string>& values) {
+  json out = json::object();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out[i < names.size() ? names[i] : "group"] = values[i];
+  }
+  return out;
+}
+
+json group_json(const fleet::RollupGroup& group, const std::vector<std::string>& names,
+                fleet::Weight weight) {
+  json buckets = json::object();
+  for (std::size_t i = 0; i < timeline::kBuckets; ++i) {
+    buckets[std::string(fleet::bucket_word(static_cast<timeline::Bucket>(i)))] = group.buckets[i];
+  }
+  return {{"key", key_json(names, group.key)},
+          {"jobs", group.jobs},
+          {"attempts", group.attempts},
+          {"running", group.running},
+          {"device_hours", group.device_hours},
+          {"wall_ns", wide_json(group.wall_ns)},
+          {"queued_ns", wide_json(group.queued_ns)},
+          {"ett_pct", doubt_json(group.ett_pct)},
+          {"idleness_pct", doubt_json(group.idleness_pct)},
+          {"failure_pct", doubt_json(group.failure_pct)},
+          {"time_to_start_s", durations_json(group.time_to_start)},
+          {"time_to_recover_s", durations_json(group.time_to_recover)},
+          {"failures", group.failures},
+          {"user_errors", group.user_errors},
+          {"preemptions", group.preemptions},
+          {"failures_per_1000_device_hours", doubt_json(group.failures_per_1000_device_hours)},
+          {"unsaved_device_hours", group.unsaved_device_hours},
+          {"checkpoint_blocked_pct", maybe(group.checkpoint_blocked_pct)},
+          {"saves", group.saves},
+          {"buckets", std::move(buckets)},
+          {"unit", weight == fleet::Weight::device ? "device_hours" : "pct"}};
+}
+
+std::string to_text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace headway::collector

@@ -1,0 +1,59 @@
+// Requests to the collector this page came from, and nowhere else.
+
+import { token, wantToken } from "./token";
+
+export class ApiError extends Error {
+  constructor(
+    /** 0: no answer at all. */
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function headers(): HeadersInit {
+  const given = token();
+  return given ? { Authorization: `Bearer ${given}` } : {};
+}
+
+async function failure(response: Response): Promise<ApiError> {
+  if (response.status === 401) wantToken();
+  let text = "";
+  try {
+    const body: unknown = await response.json();
+    if (body && typeof body === "object" && "error" in body) text = String(body.error);
+  } catch {
+    // Not ours: a proxy's page, or cut off. The status has to do.
+  }
+  return new ApiError(response.status, text || `The collector answered ${response.status}.`);
+}
+
+async function ask(path: string, init: RequestInit): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers: { ...headers(), ...init.headers } });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(0, "The collector does not answer.");
+  }
+  if (!response.ok) throw await failure(response);
+  try {
+    return await response.json();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError(response.status, "The collector's answer was cut off.");
+  }
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await ask(path, signal ? { signal } : {})) as T;
+}
+
+export async function post<T>(path: string, body: unknown): Promise<T> {
+  return (await ask(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  })) as T;
+}

@@ -1,0 +1,143 @@
+// Answers of the collector as state of a component. One request for a path however many ask; what was
+// shown stays while newer is fetched; live events make answers stale.
+
+import { useEffect, useState } from "preact/hooks";
+import { ApiError, get } from "./client";
+import { connectionState, onConnection, onEvent } from "./live";
+import { onToken, tokenWanted } from "./token";
+
+export interface Answer<T> {
+  data: T | null;
+  error: ApiError | null;
+  loading: boolean;
+  retry: () => void;
+}
+
+interface Entry {
+  path: string;
+  data: unknown;
+  error: ApiError | null;
+  loading: boolean;
+  fetched_ms: number;
+  again: boolean;
+  timer: ReturnType<typeof setTimeout> | undefined;
+  listeners: Set<() => void>;
+}
+
+const ENTRIES_MAX = 80;
+const FRESH_MS = 20_000;
+/** What lives does not ask the collector more often than this, however much it hears. */
+const REFRESH_MIN_MS = 3000;
+const entries = new Map<string, Entry>();
+
+function entryOf(path: string): Entry {
+  let entry = entries.get(path);
+  if (entry) return entry;
+  for (const [key, old] of entries) {
+    if (entries.size < ENTRIES_MAX) break;
+    if (old.listeners.size === 0) entries.delete(key);
+  }
+  entry = {
+    path,
+    data: null,
+    error: null,
+    loading: false,
+    fetched_ms: 0,
+    again: false,
+    timer: undefined,
+    listeners: new Set(),
+  };
+  entries.set(path, entry);
+  return entry;
+}
+
+function tell(entry: Entry): void {
+  for (const listener of [...entry.listeners]) listener();
+}
+
+async function load(entry: Entry): Promise<void> {
+  if (entry.loading) {
+    entry.again = true;
+    return;
+  }
+  clearTimeout(entry.timer);
+  entry.timer = undefined;
+  entry.loading = true;
+  tell(entry);
+  try {
+    entry.data = await get<unknown>(entry.path);
+    entry.error = null;
+  } catch (error) {
+    entry.error = error instanceof ApiError ? error : new ApiError(0, String(error));
+  }
+  entry.fetched_ms = Date.now();
+  entry.loading = false;
+  tell(entry);
+  if (entry.again) {
+    entry.again = false;
+    refresh(entry);
+  }
+}
+
+function refresh(entry: Entry): void {
+  if (entry.listeners.size === 0) {
+    entry.fetched_ms = 0;
+    return;
+  }
+  if (entry.timer !== undefined) return;
+  const wait_ms = Math.max(0, entry.fetched_ms + REFRESH_MIN_MS - Date.now());
+  entry.timer = setTimeout(() => void load(entry), wait_ms);
+}
+
+/** Every answer whose path begins so is asked for again, soon. */
+export function invalidate(prefix: string): void {
+  for (const entry of entries.values()) if (entry.path.startsWith(prefix)) refresh(entry);
+}
+
+onEvent((event) => {
+  if (event.kind === "fleet") {
+    invalidate("/api/v1/fleet/");
+    invalidate("/api/v1/status");
+  } else if (event.kind === "regression") {
+    invalidate("/api/v1/regressions");
+  } else {
+    invalidate("/api/v1/jobs?");
+    invalidate(`/api/v1/jobs/${encodeURIComponent(event.job)}/`);
+  }
+});
+onToken(() => {
+  if (!tokenWanted()) invalidate("");
+});
+let wasOffline = false;
+onConnection(() => {
+  const { connection } = connectionState();
+  if (connection === "live" && wasOffline) invalidate("");
+  wasOffline = connection === "offline";
+});
+
+/** Null asks nothing. A new path keeps the last answer's data on show until its own is there. */
+export function useApi<T>(path: string | null): Answer<T> {
+  const [, redraw] = useState(0);
+  const [last, setLast] = useState<T | null>(null);
+  useEffect(() => {
+    if (path === null) return;
+    const entry = entryOf(path);
+    const listener = (): void => {
+      if (entry.data !== null) setLast(entry.data as T);
+      redraw((n) => n + 1);
+    };
+    entry.listeners.add(listener);
+    const stale = Date.now() - entry.fetched_ms > FRESH_MS;
+    if (!entry.loading && (entry.data === null || entry.error || stale)) void load(entry);
+    else listener();
+    return () => void entry.listeners.delete(listener);
+  }, [path]);
+  if (path === null) return { data: null, error: null, loading: true, retry: () => {} };
+  const entry = entryOf(path);
+  return {
+    data: (entry.data as T | null) ?? (entry.error ? null : last),
+    error: entry.error,
+    loading: entry.loading || (entry.data === null && entry.error === null),
+    retry: () => void load(entry),
+  };
+}

@@ -1,0 +1,181 @@
+// Options for uPlot: lines by day with the band of their doubt, and marks at days.
+
+import uPlot from "uplot";
+import { inUnit } from "../model/format";
+import { color } from "../state/theme";
+
+export interface Line {
+  label: string;
+  /** A custom property. */
+  color: string;
+  dash?: number[];
+  value: (number | null)[];
+  low: (number | null)[];
+  high: (number | null)[];
+}
+
+export interface Mark {
+  /** Seconds since 1970. */
+  t_s: number;
+  label: string;
+  color: string;
+}
+
+export interface TrendProps {
+  /** Seconds since 1970, one a day. */
+  days_s: number[];
+  lines: Line[];
+  unit: string;
+  marks?: Mark[];
+  /** In CSS pixels; "fill": as high as the place has room. */
+  height: number | "fill";
+  small?: boolean;
+  bands: boolean;
+}
+
+/** uPlot wants one array a series: for each line its value, and behind it the edges of its band. */
+export function trendData(props: TrendProps): uPlot.AlignedData {
+  const columns: (number | null)[][] = [];
+  for (const line of props.lines) {
+    columns.push(line.value);
+    if (props.bands) columns.push(line.high, line.low);
+  }
+  return [props.days_s, ...columns] as uPlot.AlignedData;
+}
+
+function faded(hex: string, alpha: number): string {
+  const part = (at: number): number => Number.parseInt(hex.slice(at, at + 2), 16);
+  return `rgba(${part(1)}, ${part(3)}, ${part(5)}, ${alpha})`;
+}
+
+function seriesOf(props: TrendProps): { series: uPlot.Series[]; bands: uPlot.Band[] } {
+  const series: uPlot.Series[] = [{}];
+  const bands: uPlot.Band[] = [];
+  const alpha = Number(color("--band")) * (props.lines.length > 1 ? 0.55 : 1);
+  for (const line of props.lines) {
+    const stroke = color(line.color);
+    const points = { show: props.days_s.length < 2, size: 5 };
+    series.push({
+      label: line.label,
+      stroke,
+      width: props.small ? 1.5 : 2,
+      points,
+      spanGaps: true,
+      ...(line.dash ? { dash: line.dash } : {}),
+    });
+    if (!props.bands) continue;
+    const edge: uPlot.Series = { width: 0, points: { show: false }, spanGaps: true };
+    bands.push({ series: [series.length, series.length + 1], fill: faded(stroke, alpha) });
+    series.push({ ...edge, label: `${line.label} high` }, { ...edge, label: `${line.label} low` });
+  }
+  return { series, bands };
+}
+
+/** Tick labels have no thin spaces to lose and no more digits than they need. */
+function tick(value: number, unit: string): string {
+  return inUnit(value, unit).replace(/\.0%$/, "%");
+}
+
+const MARK_ROW_PX = 14;
+const MARK_ROWS_MAX = 3;
+
+/** Dashed lines at days with their words above the plot, in as many rows as it takes. */
+function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
+  const { ctx, bbox } = plot;
+  const ratio = devicePixelRatio;
+  const ends: number[] = [];
+  ctx.save();
+  ctx.textAlign = "left";
+  ctx.textBaseline = "alphabetic";
+  ctx.font = `600 ${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
+  for (const mark of [...marks].sort((x, y) => x.t_s - y.t_s)) {
+    const x = Math.round(plot.valToPos(mark.t_s, "x", true));
+    if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) continue;
+    const stroke = color(mark.color);
+    const width = ctx.measureText(mark.label).width;
+    const toLeft = x + width + 6 * ratio > bbox.left + bbox.width;
+    const left = toLeft ? x - width - 5 * ratio : x + 5 * ratio;
+    let row = ends.findIndex((end) => end < left);
+    if (row < 0) row = Math.min(ends.length, MARK_ROWS_MAX - 1);
+    ends[row] = Math.max(x, left + width) + 8 * ratio;
+    const y = bbox.top - (MARK_ROWS_MAX - row - 0.35) * MARK_ROW_PX * ratio + 2 * ratio;
+    ctx.strokeStyle = stroke;
+    ctx.fillStyle = stroke;
+    ctx.lineWidth = ratio;
+    ctx.setLineDash([4 * ratio, 3 * ratio]);
+    ctx.beginPath();
+    ctx.moveTo(x, y - 9 * ratio);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    ctx.fillText(mark.label, left, y);
+  }
+  ctx.restore();
+}
+
+export function trendOptions(
+  props: TrendProps,
+  size: { width: number; height: number },
+  hooks: { cursor: (plot: uPlot) => void; select: (plot: uPlot) => void },
+): uPlot.Options {
+  const { series, bands } = seriesOf(props);
+  const font = `11px ${getComputedStyle(document.body).fontFamily}`;
+  const axis = { stroke: color("--muted"), font, ticks: { show: false } };
+  const grid = { stroke: color("--grid"), width: 1 };
+  const marks = props.marks ?? [];
+  const top = marks.length ? MARK_ROWS_MAX * MARK_ROW_PX : 8;
+  return {
+    ...size,
+    series,
+    bands,
+    tzDate: (t_s) => uPlot.tzDate(new Date(t_s * 1000), "Etc/UTC"),
+    legend: { show: false },
+    padding: [top, 8, 0, 0],
+    cursor: {
+      y: false,
+      sync: { key: "days" },
+      drag: { x: true, y: false, setScale: false },
+      points: { size: props.small ? 5 : 7 },
+    },
+    scales: { x: { time: true }, y: { range: padded(props.unit) } },
+    axes: [
+      {
+        ...axis,
+        grid: { show: false },
+        space: 64,
+        size: 22,
+        gap: 3,
+        values: (_, ticks) => ticks.map(dayTick),
+        incrs: [1, 2, 3, 7, 14, 30, 90].map((days) => days * 86400),
+      },
+      {
+        ...axis,
+        grid,
+        space: props.small ? 26 : 34,
+        size: props.small ? 44 : 50,
+        gap: 4,
+        values: (_, ticks) => ticks.map((value) => tick(value, props.unit)),
+      },
+    ],
+    hooks: {
+      setCursor: [hooks.cursor],
+      setSelect: [hooks.select],
+      draw: [(plot) => drawMarks(plot, marks)],
+    },
+  };
+}
+
+function dayTick(t_s: number): string {
+  const day = new Date(t_s * 1000);
+  return `${day.getUTCDate()} ${day.toLocaleString("en", { month: "short", timeZone: "UTC" })}`;
+}
+
+/** Room above and below; shares stay within 0 and 100, nothing goes below 0. */
+function padded(unit: string): uPlot.Range.Function {
+  return (_, low, high) => {
+    if (low == null || high == null) return [0, 1];
+    const room = Math.max((high - low) * 0.1, Math.abs(high) * 0.02, 1e-6);
+    const top = unit === "pct" ? Math.min(100, high + room) : high + room;
+    return [Math.max(0, low - room), Math.max(top, low + 1e-6)];
+  };
+}

@@ -1,0 +1,141 @@
+// Layers for whatever part of a job is on show: the whole once, finer ones as people go in. One
+// question at a time; what is no longer wanted by the time it could be asked is not asked.
+
+import { ApiError } from "../api/client";
+import { token, wantToken } from "../api/token";
+import { apiPath } from "../state/fleet_state";
+import type { Layer } from "./lanes";
+import { span, type Window } from "./window";
+import type { Found, Wanted } from "./worker";
+
+const SLICES = 1500;
+const LAYERS_MAX = 8;
+const SETTLE_MS = 90;
+/** Asked for beside the window, as a share of it, so that a little panning needs nothing new. */
+const MARGIN = 0.25;
+
+export class TimelineSource {
+  overview: Layer | null = null;
+  error: ApiError | null = null;
+  loading = false;
+  private readonly layers: Layer[] = [];
+  private readonly worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+  private wanted: Window | null = null;
+  private asked: { id: number; window: Window | null } | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private again = false;
+  private serial = 0;
+
+  constructor(
+    private readonly job: string,
+    private readonly changed: () => void,
+  ) {
+    this.worker.addEventListener("message", (event: MessageEvent<Found>) => this.take(event.data));
+  }
+
+  start(): void {
+    this.ask(null);
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
+    this.worker.terminate();
+  }
+
+  retry(): void {
+    this.error = null;
+    if (!this.overview) this.ask(null);
+    else if (this.wanted) this.want(this.wanted);
+  }
+
+  /** The job has gone on. */
+  refresh(): void {
+    if (this.asked) this.again = true;
+    else this.ask(null);
+  }
+
+  /** What to draw for a window, coarse before fine. */
+  layersFor(window: Window): Layer[] {
+    if (!this.overview) return [];
+    const fine = this.layers
+      .filter((layer) => layer.window.from < window.to && layer.window.to > window.from)
+      .sort((x, y) => span(y.window) - span(x.window));
+    const covers = fine.filter((layer) => contains(layer.window, window));
+    const best = covers.at(-1);
+    return best ? [best] : [this.overview, ...fine.slice(-2)];
+  }
+
+  want(window: Window): void {
+    this.wanted = window;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.settle(), SETTLE_MS);
+  }
+
+  private settle(): void {
+    const { wanted, overview } = this;
+    if (!wanted || !overview || this.asked || this.fineEnough(wanted)) return;
+    const room = span(wanted) * MARGIN;
+    const { whole } = overview;
+    this.ask({
+      from: Math.max(whole.from, Math.floor(wanted.from - room)),
+      to: Math.min(whole.to, Math.ceil(wanted.to + room)),
+    });
+  }
+
+  private fineEnough(window: Window): boolean {
+    const all = this.overview ? [this.overview, ...this.layers] : this.layers;
+    return all.some(
+      (layer) =>
+        contains(layer.window, window) &&
+        (span(layer.window) <= span(window) * (1 + 4 * MARGIN) ||
+          layer.lanes.every((lane) => lane.exact)),
+    );
+  }
+
+  private ask(window: Window | null): void {
+    const id = ++this.serial;
+    this.asked = { id, window };
+    this.loading = true;
+    const begin = BigInt(this.overview?.begin_ns ?? 0);
+    const instant = (offset: number): string => String(begin + BigInt(Math.round(offset)));
+    const path = apiPath(`/jobs/${encodeURIComponent(this.job)}/timeline`, {
+      from_ns: window ? instant(window.from) : undefined,
+      to_ns: window ? instant(window.to) : undefined,
+      slices: String(SLICES),
+    });
+    this.worker.postMessage({ id, path, token: token() } satisfies Wanted);
+    this.changed();
+  }
+
+  private take(found: Found): void {
+    if (found.id !== this.asked?.id) return;
+    const { window } = this.asked;
+    this.asked = null;
+    this.loading = false;
+    if ("layer" in found) {
+      this.error = null;
+      if (!window) {
+        this.overview = found.layer;
+        this.layers.length = 0;
+      } else {
+        this.layers.push(found.layer);
+        if (this.layers.length > LAYERS_MAX) this.layers.shift();
+      }
+    } else {
+      if (found.status === 401) wantToken();
+      this.error = new ApiError(found.status, found.message);
+    }
+    this.changed();
+    if (this.again) {
+      this.again = false;
+      this.ask(null);
+    } else if (!this.error) {
+      this.settle();
+    }
+  }
+}
+
+function contains(outer: Window, inner: Window): boolean {
+  // A nanosecond-scale rounding of instants must not make a window look uncovered.
+  return outer.from <= inner.from + 512 && outer.to >= inner.to - 512;
+}

@@ -1,0 +1,146 @@
+// The answer for who was woken up: is something wrong, since when, whose doing, what to do.
+
+import { useState } from "preact/hooks";
+import type { Losses, Regression, Regressions, Rollup } from "../../api/types";
+import type { Answer } from "../../api/use_api";
+import { nowNs } from "../../model/clock";
+import { daysBetween } from "../../model/days";
+import { ago, dayText, deviceHours, inUnit, keyText, number3 } from "../../model/format";
+import { culprit, remedy, shownRegressions, verdict } from "../../model/verdict";
+import type { FleetState } from "../../state/fleet_state";
+import { Panel } from "../../ui/panel";
+import { Words } from "../../ui/words";
+import { AcknowledgeDialog } from "../acknowledge";
+
+interface Props {
+  state: FleetState;
+  regressions: Answer<Regressions>;
+  now: Answer<Rollup>;
+  past: Answer<Rollup>;
+  losses: Answer<Losses>;
+}
+
+/** Two answers that are shown as one: it is there when both are. */
+function both(x: Answer<Regressions>, y: Answer<Rollup>): Answer<[Regressions, Rollup]> {
+  return {
+    data: x.data && y.data ? [x.data, y.data] : null,
+    error: x.error ?? y.error,
+    loading: x.loading || y.loading,
+    retry: () => {
+      x.retry();
+      y.retry();
+    },
+  };
+}
+
+export function VerdictPanel({ state, regressions, now, past, losses }: Props) {
+  const [asked, ask] = useState<Regression | null>(null);
+  const days = state.days ? daysBetween(state.days.from, state.days.to) : 0;
+  const answer = both(regressions, now);
+  const judged = answer.data
+    ? verdict(answer.data[0], answer.data[1].total, past.data?.total ?? null, losses.data, days)
+    : null;
+  const checked = regressions.data?.checked_ns ?? null;
+  return (
+    <>
+      <Panel
+        id="verdict"
+        title="Is something wrong?"
+        class={`w12 verdict ${judged?.level ?? "unknown"}-level`}
+        note={checked !== null && `checked ${ago(checked, nowNs())}`}
+        answer={answer}
+        rows={4}
+      >
+        {() =>
+          judged && (
+            <>
+              <p class="headline">
+                <strong class={judged.level === "bad" ? "bad" : ""}>{judged.headline}</strong>
+                <span>{judged.detail}</span>
+              </p>
+              {judged.open.length > 0 && (
+                <OpenTable open={judged.open} losses={losses.data} ask={ask} />
+              )}
+            </>
+          )
+        }
+      </Panel>
+      {asked && <AcknowledgeDialog regression={asked} close={() => ask(null)} />}
+    </>
+  );
+}
+
+interface TableProps {
+  open: readonly Regression[];
+  losses: Losses | null;
+  ask: (one: Regression) => void;
+}
+
+function OpenTable({ open, losses, ask }: TableProps) {
+  const shown = shownRegressions(open);
+  return (
+    <>
+      <table class="cards">
+        <caption class="hidden">Open regressions, the dearest first</caption>
+        <thead>
+          <tr>
+            <th scope="col">What changed</th>
+            <th scope="col">Since</th>
+            <th scope="col" class="num">
+              Device-hours a day
+            </th>
+            <th scope="col">Comes with</th>
+            <th scope="col">What to do</th>
+            <th scope="col">
+              <span class="hidden">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((one) => (
+            <OpenRow key={one.id} one={one} losses={losses} ask={ask} />
+          ))}
+        </tbody>
+      </table>
+      {open.length > shown.length && (
+        <a href="#/regressions">{open.length - shown.length} more open regressions</a>
+      )}
+    </>
+  );
+}
+
+function OpenRow({ one, losses, ask }: { one: Regression } & Omit<TableProps, "open">) {
+  const whose = culprit(one);
+  const worse = one.change_pct === null ? "" : ` (+${number3(Math.abs(one.change_pct))}%)`;
+  return (
+    <tr>
+      <th scope="row">
+        <a href={`#/regressions?id=${encodeURIComponent(one.id)}`}>
+          {one.label} · {keyText(one.stratum)}
+        </a>
+        <span class="sub">
+          {inUnit(one.before, one.unit)} → <b class="bad">{inUnit(one.after, one.unit)}</b>
+          {worse}
+        </span>
+      </th>
+      <td data-label="Since" class="nowrap">
+        {dayText(one.began_day)}
+      </td>
+      <td data-label="Device-hours a day" class="num">
+        {deviceHours(one.device_hours_per_day)}
+      </td>
+      <td data-label="Comes with">
+        {whose.text}
+        <span class="sub">{whose.sub}</span>
+      </td>
+      <td class="do">
+        <Words text={remedy(one, losses?.losses ?? [])} />
+      </td>
+      <td class="num">
+        <button type="button" aria-label={`Acknowledge ${one.label}`} onClick={() => ask(one)}>
+          Acknowledge
+        </button>
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,167 @@
+// Who came last: through the stages of a start, and through steps.
+
+import type { Report, ReportRank } from "../../api/types";
+import type { Answer } from "../../api/use_api";
+import { bucketLabel, groupColor } from "../../model/buckets";
+import { attemptText, count, durationNs, percent } from "../../model/format";
+import { type Column, DataTable } from "../../ui/data_table";
+import { Panel } from "../../ui/panel";
+
+const STAGES_SHOWN = 10;
+const RANKS_SHOWN = 8;
+type Stage = Report["critical_stages"][number];
+
+const stageColumns: readonly Column<Stage>[] = [
+  {
+    name: "stage",
+    label: "Stage",
+    head: true,
+    sort: (row) => row.stage,
+    cell: (row) => bucketLabel(row.stage),
+  },
+  {
+    name: "attempt",
+    label: "Attempt",
+    num: true,
+    sort: (row) => row.attempt,
+    cell: (row) => `#${attemptText(row.attempt)}`,
+  },
+  {
+    name: "rank",
+    label: "Last rank",
+    num: true,
+    sort: (row) => row.rank,
+    cell: (row) => count(row.rank),
+  },
+  {
+    name: "held",
+    label: "Held up the others",
+    num: true,
+    sort: (row) => row.held_up_ns,
+    cell: (row) => durationNs(row.held_up_ns),
+  },
+];
+
+export function StagesPanel({ answer }: { answer: Answer<Report> }) {
+  const sorted = (report: Report): Stage[] =>
+    [...report.critical_stages].sort((x, y) => y.held_up_ns - x.held_up_ns);
+  return (
+    <Panel
+      id="stages"
+      class="w6"
+      title="Critical rank of each stage"
+      note="who the others waited for"
+      answer={answer}
+      empty={(report) => (report.critical_stages.length ? null : "No stage was held up.")}
+      table={(report) => (
+        <DataTable
+          caption="Critical ranks"
+          columns={stageColumns}
+          rows={sorted(report)}
+          key_of={(row) => `${row.stage}/${row.attempt}`}
+        />
+      )}
+    >
+      {(report) => {
+        const rows = sorted(report).slice(0, STAGES_SHOWN);
+        const largest = Math.max(rows[0]?.held_up_ns ?? 0, 1);
+        return (
+          <ol class="bars wide-value">
+            {rows.map((row) => (
+              <li key={`${row.stage}/${row.attempt}`}>
+                <span class="name">{bucketLabel(row.stage)}</span>
+                <span class="track" aria-hidden="true">
+                  <i
+                    style={{
+                      width: `${(100 * row.held_up_ns) / largest}%`,
+                      background: groupColor(row.stage),
+                    }}
+                  />
+                </span>
+                <span class="num">{durationNs(row.held_up_ns)}</span>
+                <span class="num muted">
+                  #{attemptText(row.attempt)}, rank {row.rank}
+                </span>
+              </li>
+            ))}
+          </ol>
+        );
+      }}
+    </Panel>
+  );
+}
+
+function rankColumns(report: Report): readonly Column<ReportRank>[] {
+  const steps = Math.max(1, report.steps.finished);
+  return [
+    {
+      name: "rank",
+      label: "Rank",
+      head: true,
+      sort: (row) => row.rank,
+      cell: (row) => (
+        <span class="nowrap">
+          {row.rank} {row.straggler && <span class="badge warn">straggler</span>}
+        </span>
+      ),
+    },
+    {
+      name: "host",
+      label: "Host",
+      sort: (row) => row.host,
+      cell: (row) => <code>{row.host}</code>,
+    },
+    {
+      name: "held",
+      label: "Held up",
+      num: true,
+      sort: (row) => row.held_up_ns,
+      cell: (row) => durationNs(row.held_up_ns),
+    },
+    {
+      name: "critical",
+      label: "Ended last",
+      num: true,
+      sort: (row) => row.critical_steps,
+      cell: (row) => percent((100 * row.critical_steps) / steps),
+    },
+    {
+      name: "slow",
+      label: "Slow in",
+      cell: (row) => (row.slow_in ? bucketLabel(row.slow_in) : ""),
+    },
+  ];
+}
+
+export function StragglersPanel({ answer }: { answer: Answer<Report> }) {
+  const stragglers = answer.data?.ranks.filter((rank) => rank.straggler).length ?? 0;
+  const table = (report: Report, last?: number) => {
+    const rows = [...report.ranks].sort((x, y) => y.held_up_ns - x.held_up_ns);
+    return (
+      <DataTable
+        caption="Ranks, the slowest first"
+        columns={rankColumns(report)}
+        rows={last ? rows.slice(0, last) : rows}
+        key_of={(row) => String(row.rank)}
+      />
+    );
+  };
+  return (
+    <Panel
+      id="stragglers"
+      class="w6"
+      title="Stragglers"
+      note={
+        answer.data &&
+        (stragglers
+          ? `${count(stragglers)} of ${count(answer.data.ranks.length)} ranks`
+          : "none; the slowest ranks")
+      }
+      answer={answer}
+      empty={(report) => (report.ranks.length ? null : "No rank has reported yet.")}
+      table={(report) => table(report)}
+    >
+      {(report) => <div class="scroll tall">{table(report, RANKS_SHOWN)}</div>}
+    </Panel>
+  );
+}

@@ -1,0 +1,47 @@
+// The timeline in its panel, with the attempts as its table.
+
+import type { Report } from "../../api/types";
+import type { Answer } from "../../api/use_api";
+import { GroupLegend } from "../../charts/stack";
+import { TimelineStage, useTimeline } from "../../timeline/timeline";
+import type { Layer } from "../../timeline/lanes";
+import { Panel } from "../../ui/panel";
+import { AttemptTable } from "./attempts_panel";
+
+export function TimelinePanel({ job, answer }: { job: string; answer: Answer<Report> }) {
+  const timeline = useTimeline(job);
+  const { source } = timeline;
+  const own: Answer<true> = {
+    data: true,
+    error: source.overview ? source.error : null,
+    loading: false,
+    retry: () => source.retry(),
+  };
+  const blocked = !source.overview && source.error;
+  return (
+    <Panel
+      id="timeline"
+      class="w12"
+      title="Timeline"
+      note="▼ failure · ❘ checkpoint"
+      answer={blocked ? { ...own, data: null, error: source.error } : own}
+      empty={() => emptyText(source.overview)}
+      table={() =>
+        answer.data ? <AttemptTable report={answer.data} /> : <p class="muted">Loading…</p>
+      }
+    >
+      {() => (
+        <>
+          <TimelineStage timeline={timeline} />
+          <div class="under-bar">
+            <GroupLegend />
+          </div>
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function emptyText(layer: Layer | null): string | null {
+  return layer && layer.lanes.length === 0 ? "No attempt has begun yet." : null;
+}

@@ -1,0 +1,335 @@
+// Every regression that was found: what, where, since when, why, and who has seen it.
+
+import { useEffect, useState } from "preact/hooks";
+import type { Regression, Regressions, RegressionTerm, Sla } from "../api/types";
+import { useApi } from "../api/use_api";
+import { bucketLabel } from "../model/buckets";
+import {
+  attemptText,
+  count,
+  dayText,
+  deviceHours,
+  duration,
+  instant,
+  inUnit,
+  keyText,
+  number3,
+  percent,
+  points,
+} from "../model/format";
+import { remedy } from "../model/verdict";
+import { change, useAddress } from "../state/address";
+import { choice, first } from "../state/query";
+import { Segments, StateBadge } from "../ui/controls";
+import { pinInLinks } from "../ui/copy_link";
+import { type Column, DataTable } from "../ui/data_table";
+import { Panel } from "../ui/panel";
+import { AcknowledgeDialog } from "./acknowledge";
+
+const STATES = ["open", "all"] as const;
+
+export function RegressionsView() {
+  const { query } = useAddress();
+  const state = choice(query, "state", STATES, first(query, "id") ? "all" : "open");
+  const answer = useApi<Regressions>(`/api/v1/regressions?state=${state}`);
+  const [asked, ask] = useState<Regression | null>(null);
+  pinInLinks({});
+  return (
+    <>
+      <div class="controls">
+        <h1>Regressions</h1>
+        <Segments
+          label="State"
+          value={state}
+          options={[
+            { value: "open", label: "open" },
+            { value: "all", label: "all" },
+          ]}
+          choose={(value) => change({ state: value, id: null })}
+        />
+        {answer.data && (
+          <span class="muted">
+            {count(answer.data.series)} series watched, last checked{" "}
+            {instant(answer.data.checked_ns)} UTC
+          </span>
+        )}
+      </div>
+      <div class="grid">
+        <div class="w8">
+          <List answer={answer} state={state} ask={ask} />
+        </div>
+        <div class="w4">
+          <SlaPanel answer={answer} />
+        </div>
+      </div>
+      {asked && <AcknowledgeDialog regression={asked} close={() => ask(null)} />}
+    </>
+  );
+}
+
+interface ListProps {
+  answer: ReturnType<typeof useApi<Regressions>>;
+  state: "open" | "all";
+  ask: (one: Regression) => void;
+}
+
+const rank = { open: 0, acknowledged: 1, gone: 2 };
+
+function List({ answer, state, ask }: ListProps) {
+  const { query } = useAddress();
+  const chosen = first(query, "id");
+  const list = [...(answer.data?.regressions ?? [])].sort(
+    (x, y) => rank[x.state] - rank[y.state] || y.device_hours_per_day - x.device_hours_per_day,
+  );
+  useEffect(() => {
+    if (chosen) document.getElementById(`panel-r-${chosen}`)?.scrollIntoView({ block: "start" });
+  }, [chosen, answer.data === null]);
+  if (answer.data && list.length)
+    return (
+      <>
+        {list.map((one) => (
+          <RegressionPanel key={one.id} one={one} answer={answer} ask={ask} />
+        ))}
+      </>
+    );
+  return (
+    <Panel
+      id="regressions"
+      title="Regressions"
+      answer={answer}
+      rows={14}
+      empty={() =>
+        state === "open"
+          ? "No regression is open. “all” shows those that were acknowledged or are gone."
+          : "No regression was ever found."
+      }
+    >
+      {() => null}
+    </Panel>
+  );
+}
+
+interface OneProps {
+  one: Regression;
+  answer: ListProps["answer"];
+  ask: ListProps["ask"];
+}
+
+function RegressionPanel({ one, answer, ask }: OneProps) {
+  return (
+    <Panel
+      id={`r-${one.id}`}
+      class="regression"
+      title={`${one.label} · ${keyText(one.stratum)}`}
+      note={<StateBadge state={one.state} />}
+      answer={answer}
+      controls={
+        one.state === "open" && (
+          <button type="button" aria-label={`Acknowledge ${one.label}`} onClick={() => ask(one)}>
+            Acknowledge
+          </button>
+        )
+      }
+      table={() => <TermTable one={one} />}
+    >
+      {() => (
+        <div class="facts">
+          <Facts one={one} />
+          <div>
+            <h3>What the dip of ETT% is made of</h3>
+            <Terms one={one} />
+          </div>
+          <div>
+            <h3>What sets the slow attempts apart</h3>
+            <Separators one={one} />
+            <h3>Attempts</h3>
+            <Attempts one={one} />
+          </div>
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+function Facts({ one }: { one: Regression }) {
+  return (
+    <dl class="pairs">
+      <dt>Since</dt>
+      <dd>{dayText(one.began_day)}</dd>
+      <dt>Before → after</dt>
+      <dd>
+        {inUnit(one.before, one.unit)} → <b class="bad">{inUnit(one.after, one.unit)}</b>
+        {one.change_pct !== null &&
+          ` (${one.change_pct > 0 ? "+" : "−"}${number3(Math.abs(one.change_pct))}%)`}
+      </dd>
+      <dt>Costs</dt>
+      <dd>{deviceHours(one.device_hours_per_day)} device-hours a day</dd>
+      <dt>Found</dt>
+      <dd>
+        {instant(one.found_ns)}
+        {one.time_to_alert_s !== null && `, ${duration(one.time_to_alert_s)} after it began`}
+      </dd>
+      <dt>q-value</dt>
+      <dd>{one.q_value < 0.001 ? one.q_value.toExponential(1) : number3(one.q_value)}</dd>
+      {one.acknowledged && (
+        <>
+          <dt>Seen by</dt>
+          <dd>
+            {one.acknowledged.by}, {instant(one.acknowledged.at_ns)}
+            {one.acknowledged.note && <div class="muted">“{one.acknowledged.note}”</div>}
+          </dd>
+        </>
+      )}
+      <dt>To do</dt>
+      <dd>{remedy(one, [])}</dd>
+    </dl>
+  );
+}
+
+/** Bars to the left take ETT% away, bars to the right give; together they are the dip. */
+function Terms({ one }: { one: Regression }) {
+  const largest = Math.max(...one.terms.map((term) => Math.abs(term.delta_pct)), 0.001);
+  if (!one.terms.length) return <p class="muted">It is too young to be taken apart.</p>;
+  return (
+    <ol class="terms">
+      {one.terms.map((term) => (
+        <Term key={term.name} term={term} largest={largest} />
+      ))}
+      <li class="whole">
+        <span>dip</span>
+        <span />
+        <span class="num">{points(one.dip_pct)}</span>
+      </li>
+    </ol>
+  );
+}
+
+function Term({ term, largest }: { term: RegressionTerm; largest: number }) {
+  const share = (50 * Math.abs(term.delta_pct)) / largest;
+  const worse = term.delta_pct < 0;
+  return (
+    <li>
+      <span title={term.kind}>{term.label}</span>
+      <span class="axis" aria-hidden="true">
+        <i
+          class={worse ? "worse" : "better"}
+          style={{ left: `${worse ? 50 - share : 50}%`, width: `${share}%` }}
+        />
+      </span>
+      <span class="num">{points(term.delta_pct)}</span>
+    </li>
+  );
+}
+
+function TermTable({ one }: { one: Regression }) {
+  return (
+    <table>
+      <caption class="hidden">Terms of the dip: {one.label}</caption>
+      <thead>
+        <tr>
+          <th scope="col">Term</th>
+          <th scope="col">Kind</th>
+          <th scope="col" class="num">
+            Points of ETT
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {one.terms.map((term) => (
+          <tr key={term.name}>
+            <th scope="row">{term.label}</th>
+            <td>{term.kind}</td>
+            <td class="num">{points(term.delta_pct)}</td>
+          </tr>
+        ))}
+        <tr>
+          <th scope="row">dip</th>
+          <td />
+          <td class="num">{points(one.dip_pct)}</td>
+        </tr>
+      </tbody>
+    </table>
+  );
+}
+
+function Separators({ one }: { one: Regression }) {
+  if (!one.separates.length) return <p class="muted">Nothing that is known of them.</p>;
+  return (
+    <ul class="gap">
+      {one.separates.map((sets) => (
+        <li key={`${sets.field}/${sets.value}`}>
+          <b>
+            {sets.field} {sets.value || "(none)"}
+          </b>{" "}
+          <span class="muted nowrap">
+            {percent(sets.before_pct)} → {percent(sets.after_pct)} of attempts
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Attempts({ one }: { one: Regression }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? one.attempts : one.attempts.slice(0, 6);
+  return (
+    <ul class="links">
+      {shown.map((attempt) => (
+        <li key={`${attempt.job}/${attempt.attempt}`}>
+          <a href={`#/job/${encodeURIComponent(attempt.job)}?attempt=${attempt.attempt}`}>
+            {attempt.job} #{attemptText(attempt.attempt)}
+          </a>
+        </li>
+      ))}
+      {one.attempts.length > shown.length && (
+        <li>
+          <button type="button" class="quiet" onClick={() => setAll(true)}>
+            {one.attempts.length - shown.length} more
+          </button>
+        </li>
+      )}
+    </ul>
+  );
+}
+
+const slaColumns: readonly Column<Sla>[] = [
+  { name: "component", label: "Component", head: true, cell: (row) => bucketLabel(row.component) },
+  { name: "target", label: "Target", num: true, cell: (row) => duration(row.target_s) },
+  { name: "p50", label: "p50", num: true, cell: (row) => duration(row.p50_s) },
+  {
+    name: "p90",
+    label: "p90",
+    num: true,
+    cell: (row) => (
+      <span class={row.p90_s !== null && row.p90_s > row.target_s ? "bad" : ""}>
+        {duration(row.p90_s)}
+      </span>
+    ),
+  },
+  { name: "alerts", label: "Alerts", num: true, cell: (row) => count(row.alerts) },
+];
+
+function SlaPanel({ answer }: { answer: ListProps["answer"] }) {
+  return (
+    <Panel
+      id="sla"
+      title="Targets"
+      note="p90 over its target is red"
+      answer={answer}
+      rows={5}
+      empty={(data) => (data.sla.length ? null : "No target is set.")}
+    >
+      {(data) => (
+        <div class="scroll tall">
+          <DataTable
+            caption="Targets"
+            columns={slaColumns}
+            rows={data.sla}
+            key_of={(row) => row.component}
+          />
+        </div>
+      )}
+    </Panel>
+  );
+}

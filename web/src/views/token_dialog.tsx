@@ -1,0 +1,48 @@
+// Asked once, when the collector says 401; kept for this tab only.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { giveToken, onToken, token, tokenWanted } from "../api/token";
+
+export function TokenDialog() {
+  const [wanted, setWanted] = useState(tokenWanted());
+  useEffect(() => onToken(() => setWanted(tokenWanted())), []);
+  return wanted ? <Asking /> : null;
+}
+
+function Asking() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [text, setText] = useState("");
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby="token-title" onCancel={(event) => event.preventDefault()}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim()) giveToken(text);
+        }}
+      >
+        <h2 id="token-title">This collector wants a token</h2>
+        <p class="muted">
+          {token() ? "The one that was given is not accepted. " : ""}
+          One of role read will do; who runs the collector makes it with{" "}
+          <code>headway serve token add --role read</code>. It stays in this tab.
+        </p>
+        <label>
+          Token
+          <input
+            type="password"
+            autocomplete="off"
+            required
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+        <div class="row-end">
+          <button type="submit" class="primary">
+            Continue
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

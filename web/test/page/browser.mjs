@@ -1,0 +1,76 @@
+// A real Chromium without a window, with an empty profile, and everything it complains about.
+
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const PATHS = [process.env.HEADWAY_CHROMIUM, "/usr/bin/chromium", "/usr/bin/google-chrome"];
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export function chromiumPath() {
+  return PATHS.find((path) => path && existsSync(path)) ?? null;
+}
+
+export async function withBrowser(use, options = {}) {
+  const profile = mkdtempSync(join(tmpdir(), "headway-page-"));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: chromiumPath(),
+    args: FLAGS,
+    headless: true,
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: "reduce",
+    ...options,
+  });
+  try {
+    return await use(context);
+  } finally {
+    await context.close();
+    rmSync(profile, { recursive: true, force: true });
+  }
+}
+
+/** A page that remembers complaints and requests that left its own origin. */
+export async function openPage(context, base) {
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(base) && !url.startsWith("data:"))
+      complaints.push(`asked elsewhere: ${url}`);
+  });
+  await page.addInitScript(() => {
+    addEventListener("securitypolicyviolation", (event) =>
+      console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`),
+    );
+  });
+  return { page, complaints };
+}
+
+/** Nothing is loading any more: no skeleton, no busy panel. */
+export async function settled(page) {
+  await page.waitForFunction(
+    () => document.querySelector("main h1") && !document.querySelector(".skeleton, .body.busy"),
+    null,
+    { timeout: 30_000 },
+  );
+  await page.waitForFunction(() => !document.body.innerText.includes("loading detail"), null, {
+    timeout: 30_000,
+  });
+  await page.evaluate(
+    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+  );
+}
