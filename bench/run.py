@@ -47,6 +47,11 @@ TARGETS = {
     "autotune_cross_compile_times": 5.0,
     "autotune_modelled_winner_kept_pct": 100.0,
     "autotune_cpu_winner_kept_pct": 100.0,
+    "ingest_events_per_s": 1e6,
+    "ranks_10000_ingest_p99_ms": 50.0,
+    "ranks_10000_page_p99_ms": 100.0,
+    "ranks_10000_memory_mib": 1024.0,
+    "ranks_10000_jobs_told_wrong": 0.0,
 }
 
 # How many times better than the peer.
@@ -87,6 +92,8 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/bench_trace.py")],
     [sys.executable, str(ROOT / "bench/bench_autotune.py")],
     [sys.executable, str(ROOT / "bench/bench_warm_start.py")],
+    [sys.executable, str(ROOT / "bench/bench_ingest.py")],
+    [sys.executable, str(ROOT / "bench/bench_ranks.py")],
 ]
 
 
