@@ -58,6 +58,11 @@ TARGETS = {
     "regress_watch_1m_60_days_s": 5.0,
     "regress_watch_1m_90_days_s": 5.0,
     "fleet_query_ms": 200.0,
+    "ingest_events_per_s": 1e6,
+    "ranks_10000_ingest_p99_ms": 50.0,
+    "ranks_10000_page_p99_ms": 100.0,
+    "ranks_10000_memory_mib": 1024.0,
+    "ranks_10000_jobs_told_wrong": 0.0,
 }
 
 # How many times better than the peer.
@@ -100,6 +105,8 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/bench_warm_start.py")],
     [sys.executable, str(ROOT / "bench/bench_regress.py")],
     [str(BUILD / "bin/bench_fleet")],
+    [sys.executable, str(ROOT / "bench/bench_ingest.py")],
+    [sys.executable, str(ROOT / "bench/bench_ranks.py")],
 ]
 
 

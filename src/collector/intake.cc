@@ -51,9 +51,11 @@ void Intake::offer(Offered offered) {
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < options_.waiting_max && !stop_) {
+      waiting_bytes_ += offered.body.size();
       waiting_.push_back(std::move(offered));
       ++offered_;
-      wake_.notify_one();
+      // One that waits for a few more is left alone until it has them.
+      if (waiting_.size() == 1 || commit_is_full()) wake_.notify_one();
       return;
     }
     ++counts_.turned_away;
@@ -77,14 +79,24 @@ std::size_t Intake::waiting() const {
   return waiting_.size();
 }
 
+bool Intake::commit_is_full() const {
+  return waiting_.size() >= options_.commit_batches_max ||
+         waiting_bytes_ >= options_.commit_bytes_max;
+}
+
+// A batch that comes alone is not held up: only what comes soon after a commit is.
 std::vector<Offered> Intake::next() {
   std::unique_lock lock(mutex_);
   wake_.wait(lock, [&] { return stop_ || !waiting_.empty(); });
+  wake_.wait_until(lock, next_commit_, [&] { return stop_ || commit_is_full(); });
+  next_commit_ =
+      std::chrono::steady_clock::now() + std::chrono::nanoseconds(options_.commit_gap_ns);
   std::vector<Offered> out;
   std::size_t bytes = 0;
   while (!waiting_.empty() && out.size() < options_.commit_batches_max &&
          bytes < options_.commit_bytes_max) {
     bytes += waiting_.front().body.size();
+    waiting_bytes_ -= waiting_.front().body.size();
     out.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }

@@ -5,6 +5,7 @@
 // offer() from any thread; one thread of its own does the rest.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -25,6 +26,9 @@ struct IntakeOptions {
   std::size_t waiting_max = 20'000;  // batches; beyond it senders are told to come later
   std::size_t commit_batches_max = 2'000;
   std::size_t commit_bytes_max = 64u << 20;
+  // From the begin of one commit to that of the next, at least: pages that many batches change are
+  // then written once and not for each of them.
+  std::int64_t commit_gap_ns = 10'000'000;
 };
 
 struct IntakeCounts {
@@ -59,6 +63,7 @@ class Intake {
   struct Item;
   void run();
   std::vector<Offered> next();
+  [[nodiscard]] bool commit_is_full() const;  // under the mutex
   void keep(std::vector<Offered> offered);
   void answer(const Item& item, const store::Appended& appended);
 
@@ -69,6 +74,8 @@ class Intake {
   mutable std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::deque<Offered> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::chrono::steady_clock::time_point next_commit_{};
   IntakeCounts counts_;
   std::string last_error_;
   std::uint64_t offered_ = 0, answered_ = 0;

@@ -16,6 +16,7 @@
 #include "store/sqlite.h"
 #include "store/sqlite_batches.h"
 #include "store/sqlite_facts.h"
+#include "store/sqlite_log.h"
 #include "store/sqlite_schema.h"
 
 namespace headway::store {
@@ -82,6 +83,7 @@ class SqliteStore final : public Store {
   std::mutex writer_mutex_;
   std::unique_ptr<Connection> writer_;
   std::optional<SqliteBatches> batches_;  // on the writer
+  std::unique_ptr<SqliteLog> log_;        // of the writer; none: SQLite sees to it
   std::mutex readers_mutex_;
   std::vector<std::unique_ptr<Connection>> readers_;
 };
@@ -126,6 +128,11 @@ Result<std::unique_ptr<Store>> SqliteStore::open(const SqliteOptions& options) {
   store->writer_ = std::move(*db);
   if (Status status = store->migrate(); !status.ok()) return status;
   store->batches_.emplace(*store->writer_);
+  if (options.exclusive) {
+    auto log = SqliteLog::begin(*store->writer_, store->writer_mutex_, options.log_pages);
+    if (!log.ok()) return log.status();
+    store->log_ = std::move(*log);
+  }
   return std::unique_ptr<Store>(std::move(store));
 }
 

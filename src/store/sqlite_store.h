@@ -14,6 +14,7 @@ struct SqliteOptions {
   // Two collectors on one file would each take the other's jobs for their own. Without: the tools
   // that look at a file or add a token beside a running collector.
   bool exclusive = true;
+  int log_pages = 16384;  // of 4 KiB: how far the log grows before it is moved into the database
 };
 
 base::Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options);

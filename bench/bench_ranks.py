@@ -1,0 +1,79 @@
+"""Ten thousand ranks that report once a second: whether one collector keeps up, and what it takes.
+
+100 jobs of 100 ranks, eight ranks a machine: 1,300 machines, each with a connection of its own and
+a batch a second (bench/ingest/load.cc), for ten minutes. Meanwhile what a page asks is asked ten
+times a second each. A time is from when a batch was due to its answer. At the end every job's
+report has to be what a report on the same journals says. No peer does this.
+
+Prints one JSON row a line. usage: bench_ranks.py [--seconds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from ingest.serving import Served, missing, send
+
+PAGES = ["/api/v1/jobs", "/api/v1/jobs/%/report", "/api/v1/fleet/rollup?by=family"]
+
+
+def sync_ms() -> dict[str, float]:
+    """What the disk takes for 64 KiB, beside us: without it a slow answer says nothing."""
+    path = f"{os.environ.get('TMPDIR', '/tmp')}/hw-sync-{os.getpid()}"
+    taken = []
+    fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
+    try:
+        for i in range(200):
+            os.pwrite(fd, b"x" * 65536, i * 65536)
+            begin = time.monotonic()
+            os.fdatasync(fd)
+            taken.append((time.monotonic() - begin) * 1000)
+    finally:
+        os.close(fd)
+        os.unlink(path)
+    taken.sort()
+    return {"p50": taken[100], "p99": taken[197]}
+
+
+def row(name: str, unit: str, ours: float) -> None:
+    told = {"name": f"ranks_10000_{name}", "unit": unit, "ours": ours}
+    print(json.dumps(told | {"peer": None, "peer_name": None, "better": "lower"}), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=600)
+    args = parser.parse_args()
+    shape: dict[str, Any] = {"jobs": 100, "ranks": 100, "steps": args.seconds, "step-ms": 1000}
+    disk = sync_ms()
+    served = Served()
+    try:
+        shape["begin-ns"] = time.time_ns()
+        words = [word for page in PAGES for word in ("--ask", page)]
+        told = send(served.port, shape, "--every-ms", "1000", *words)
+        memory_mib, cpu_s = served.memory_mib(), served.cpu_s()
+        wrong = missing(served, shape)
+    finally:
+        served.close()
+    asked = told["asked"]
+    print(
+        f"   disk: a sync of 64 KiB takes {disk['p50']:.1f} ms, 1% over {disk['p99']:.1f} ms\n"
+        f"   {told['events']:,} events in {told['batches']:,} batches; processor: collector "
+        f"{cpu_s / told['seconds']:.2f}, sender {told['cpu_s'] / told['seconds']:.2f} of a core; "
+        f"the sender was late by {told['lag']['p99_ms']:.1f} ms (99%)\n"
+        f"   ingest {told['ingest']}\n   asked {asked}",
+        file=sys.stderr,
+    )
+    assert all(page["errors"] == 0 and page["count"] > 0 for page in asked.values()), asked
+    row("ingest_p99_ms", "ms", told["ingest"]["p99_ms"])
+    row("page_p99_ms", "ms", max(page["p99_ms"] for page in asked.values()))
+    row("memory_mib", "MiB", memory_mib)
+    row("jobs_told_wrong", "jobs", len(wrong))
+
+
+main()
