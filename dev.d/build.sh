@@ -27,7 +27,20 @@ compile() {
   NINJA_STATUS="[$preset %f/%t] " ninja -C "$dir" -j "$jobs" "$@"
 }
 
+# The page of `headway serve`, into web/dist, when something it is made of has changed.
+build_web() {
+  local made=$root/web/dist/index.html
+  [ -d "$root/web/node_modules" ] || return 0
+  if [ -f "$made" ] && [ -z "$(cd -- "$root/web" && find src index.html package.json package-lock.json \
+    tsconfig.json vite.config.ts -newer "$made" -print -quit)" ]; then
+    return 0
+  fi
+  say "building the page"
+  quietly "$root/build/log/npm-build.log" npm --prefix "$root/web" run build
+}
+
 build_release() {
+  build_web
   configure release
   compile release
 }

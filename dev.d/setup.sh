@@ -1,5 +1,6 @@
 # shellcheck shell=bash
-# setup: Debian packages, then .venv. Both are skipped within a second when nothing has changed.
+# setup: Debian packages, then .venv, then what the page is built with. All are skipped within a second
+# when nothing has changed.
 
 packages_file=$root/dev.d/debian-packages.txt
 requirements_torch=$root/requirements/torch.txt
@@ -90,8 +91,30 @@ setup_venv() {
   printf '%s\n' "$wanted" >"$stamp"
 }
 
+# A node that can build the page. Debian 12's own is too old, so it is no package of ours: without one
+# the rest is built, and the collector has no page.
+node_usable() {
+  command -v npm >/dev/null &&
+    node -e 'const [a, b] = process.versions.node.split(".").map(Number);
+             process.exit(a > 22 || (a === 22 && b >= 12) || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null
+}
+
+setup_web() {
+  local wanted stamp=$root/web/node_modules/.headway-lock
+  if ! node_usable; then
+    say "note: no Node.js of 20.19, 22.12 or newer here, the collector's page is not built"
+    return 0
+  fi
+  wanted=$(sha256sum <"$root/web/package-lock.json")
+  [ "$(cat -- "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
+  say "installing the page's packages"
+  quietly "$root/build/log/npm-ci.log" npm --prefix "$root/web" ci
+  printf '%s\n' "$wanted" >"$stamp"
+}
+
 setup() {
   setup_packages
   setup_venv
+  setup_web
   export VIRTUAL_ENV=$venv PATH=$venv/bin:$PATH
 }

@@ -1,5 +1,6 @@
 // The stream of what changes at the collector: one for the page, opened again for as long as it is
-// shown. fetch rather than EventSource, which cannot send a token.
+// shown. fetch rather than EventSource, which cannot send a token. A tab that nobody looks at gives its
+// stream up: browsers open six connections to a host, and streams of six tabs would take them all.
 
 import { ApiError, headers } from "./client";
 import { EventStreamParser } from "./event_stream";
@@ -12,6 +13,7 @@ const RETRY_FIRST_MS = 1000;
 const RETRY_MAX_MS = 15_000;
 /** The collector sends a comment every 15 s; three that are missing are a connection that is gone. */
 const SILENCE_MAX_MS = 50_000;
+const HIDDEN_MAX_MS = 20_000;
 
 let connection: Connection = "connecting";
 let since_ms = Date.now();
@@ -40,6 +42,13 @@ function become(next: Connection): void {
 async function listen(): Promise<void> {
   const abort = new AbortController();
   let watch = setTimeout(() => abort.abort(), SILENCE_MAX_MS);
+  let leave: ReturnType<typeof setTimeout> | undefined;
+  const look = (): void => {
+    clearTimeout(leave);
+    if (document.hidden) leave = setTimeout(() => abort.abort(), HIDDEN_MAX_MS);
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
   try {
     const response = await fetch("/api/v1/events", { headers: headers(), signal: abort.signal });
     if (response.status === 401) wantToken();
@@ -56,7 +65,21 @@ async function listen(): Promise<void> {
     }
   } finally {
     clearTimeout(watch);
+    clearTimeout(leave);
+    document.removeEventListener("visibilitychange", look);
   }
+}
+
+function untilShown(): Promise<void> {
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (document.hidden) return;
+      document.removeEventListener("visibilitychange", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    look();
+  });
 }
 
 function pause(ms: number): Promise<void> {
@@ -83,6 +106,11 @@ export async function keepListening(): Promise<never> {
       // Which way it ended makes no difference: it is tried again.
     }
     if (!tokenWanted()) become("offline");
+    if (document.hidden) {
+      await untilShown();
+      wait_ms = RETRY_FIRST_MS;
+      continue;
+    }
     if (Date.now() - begun_ms > RETRY_MAX_MS) wait_ms = RETRY_FIRST_MS;
     await pause(wait_ms);
     wait_ms = Math.min(wait_ms * 2, RETRY_MAX_MS);

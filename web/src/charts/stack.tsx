@@ -3,6 +3,9 @@
 import { GROUPS, groupColor, groupLabel, type GroupName } from "../model/buckets";
 import { percent } from "../model/format";
 
+/** A legend does not tell of what rounds to 0.0%. */
+const SHOWN_MIN = 0.0005;
+
 interface Props {
   sums: Record<GroupName, number>;
   large?: boolean;
@@ -36,7 +39,7 @@ export function GroupLegend({ sums }: { sums?: Record<GroupName, number> }) {
   const total = sums ? GROUPS.reduce((sum, group) => sum + sums[group], 0) : 0;
   return (
     <ul class="legend">
-      {GROUPS.filter((group) => !sums || sums[group] > 0).map((group) => (
+      {GROUPS.filter((group) => !sums || sums[group] >= total * SHOWN_MIN).map((group) => (
         <li key={group}>
           <i class="swatch" aria-hidden="true" style={{ background: groupColor(group) }} />
           {groupLabel(group)}

@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { inUnit } from "../model/format";
+import { placeLabels } from "../model/labels";
 import { color } from "../state/theme";
 
 export interface Line {
@@ -19,6 +20,8 @@ export interface Mark {
   t_s: number;
   label: string;
   color: string;
+  /** Whose label is written where there is not room for all. */
+  weight: number;
 }
 
 export interface TrendProps {
@@ -79,37 +82,43 @@ function tick(value: number, unit: string): string {
 const MARK_ROW_PX = 14;
 const MARK_ROWS_MAX = 3;
 
-/** Dashed lines at days with their words above the plot, in as many rows as it takes. */
-function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
+/** Dashed lines at days with their words above the plot. */
+function drawMarks(plot: uPlot, all: readonly Mark[]): void {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
-  const ends: number[] = [];
+  const end = bbox.left + bbox.width;
   ctx.save();
   ctx.textAlign = "left";
-  ctx.textBaseline = "alphabetic";
+  ctx.textBaseline = "middle";
   ctx.font = `600 ${11 * ratio}px ${getComputedStyle(document.body).fontFamily}`;
-  for (const mark of [...marks].sort((x, y) => x.t_s - y.t_s)) {
+  const marks = all.map((mark) => {
     const x = Math.round(plot.valToPos(mark.t_s, "x", true));
-    if (x < bbox.left - 1 || x > bbox.left + bbox.width + 1) continue;
-    const stroke = color(mark.color);
     const width = ctx.measureText(mark.label).width;
-    const toLeft = x + width + 6 * ratio > bbox.left + bbox.width;
-    const left = toLeft ? x - width - 5 * ratio : x + 5 * ratio;
-    let row = ends.findIndex((end) => end < left);
-    if (row < 0) row = Math.min(ends.length, MARK_ROWS_MAX - 1);
-    ends[row] = Math.max(x, left + width) + 8 * ratio;
-    const y = bbox.top - (MARK_ROWS_MAX - row - 0.35) * MARK_ROW_PX * ratio + 2 * ratio;
-    ctx.strokeStyle = stroke;
-    ctx.fillStyle = stroke;
-    ctx.lineWidth = ratio;
-    ctx.setLineDash([4 * ratio, 3 * ratio]);
+    const right = x + 4 * ratio;
+    const left = right + width <= end ? right : Math.max(bbox.left, x - width - 4 * ratio);
+    return { ...mark, x, left, width };
+  });
+  const shown = marks.filter(({ x }) => x >= bbox.left - 1 && x <= end + 1);
+  const rows = placeLabels(shown, MARK_ROWS_MAX, 10 * ratio);
+  const middle = (row: number): number => bbox.top - (row + 0.6) * MARK_ROW_PX * ratio;
+  ctx.lineWidth = ratio;
+  ctx.setLineDash([4 * ratio, 3 * ratio]);
+  shown.forEach((mark, i) => {
+    ctx.strokeStyle = color(mark.color);
     ctx.beginPath();
-    ctx.moveTo(x, y - 9 * ratio);
-    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.moveTo(mark.x, middle(rows[i] ?? 0) - 6 * ratio);
+    ctx.lineTo(mark.x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.setLineDash([]);
-    ctx.fillText(mark.label, left, y);
-  }
+  });
+  shown.forEach((mark, i) => {
+    const row = rows[i];
+    if (row == null) return;
+    const y = middle(row);
+    ctx.fillStyle = color("--surface");
+    ctx.fillRect(mark.left - 2 * ratio, y - 6 * ratio, mark.width + 4 * ratio, 12 * ratio);
+    ctx.fillStyle = color(mark.color);
+    ctx.fillText(mark.label, mark.left, y);
+  });
   ctx.restore();
 }
 
@@ -130,7 +139,7 @@ export function trendOptions(
     bands,
     tzDate: (t_s) => uPlot.tzDate(new Date(t_s * 1000), "Etc/UTC"),
     legend: { show: false },
-    padding: [top, 8, 0, 0],
+    padding: [top, 18, 0, 0],
     cursor: {
       y: false,
       sync: { key: "days" },
@@ -152,7 +161,8 @@ export function trendOptions(
         ...axis,
         grid,
         space: props.small ? 26 : 34,
-        size: props.small ? 44 : 50,
+        size: props.small ? 50 : 54,
+        ...(props.unit === "s" ? { incrs: DURATION_STEPS_S } : {}),
         gap: 4,
         values: (_, ticks) => ticks.map((value) => tick(value, props.unit)),
       },
@@ -164,6 +174,12 @@ export function trendOptions(
     },
   };
 }
+
+/** Steps that read well in s, min, h and d. */
+const DURATION_STEPS_S = [
+  0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400,
+  21600, 43200, 86400, 172800, 432000, 864000,
+];
 
 function dayTick(t_s: number): string {
   const day = new Date(t_s * 1000);

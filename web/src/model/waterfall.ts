@@ -58,7 +58,7 @@ function kept(wf: Waterfall): Step[] {
   return steps;
 }
 
-/** Empty where one of the two sides has no value. The axis is cut to where something happens. */
+/** Empty where one of the two sides has no value. The two ends are points: a bar would claim a zero. The axis is cut to where something happens. */
 export function waterfallBars(wf: Waterfall): Bar[] {
   const { a, b } = wf;
   if (a.value === null || b.value === null) return [];
@@ -102,7 +102,7 @@ function end(name: string, label: string, value: number, scale: (x: number) => n
     name,
     label,
     kind: "end",
-    from: 0,
+    from: scale(value),
     to: scale(value),
     value,
     low: null,

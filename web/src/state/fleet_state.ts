@@ -1,7 +1,16 @@
 // What the fleet view is told by its address, and the queries of the API that follow from it.
 
 import type { Dimension, Weight } from "../api/types";
-import { before, isDay, lastDays, PERIODS, type Period, type PeriodWord } from "../model/days";
+import {
+  addDays,
+  before,
+  daysBetween,
+  isDay,
+  lastDays,
+  PERIODS,
+  type Period,
+  type PeriodWord,
+} from "../model/days";
 import { choice, first, type Query } from "./query";
 
 export const DIMENSIONS: readonly Dimension[] = [
@@ -56,17 +65,30 @@ export function filters(query: Query, name: string): readonly string[] {
   );
 }
 
-export function waterfallState(query: Query, state: FleetState): WaterfallState | null {
+/** Against the period before; where there are no data of it, one half against the other. */
+function usualSides(days: Period, first_day: string | null): { a: Period; b: Period } {
+  const earlier = before(days);
+  const length = daysBetween(days.from, days.to);
+  if (first_day === null || earlier.from >= first_day || length < 2) return { a: earlier, b: days };
+  const middle = addDays(days.from, Math.floor(length / 2));
+  return { a: { from: days.from, to: middle }, b: { from: middle, to: days.to } };
+}
+
+export function waterfallState(
+  query: Query,
+  state: FleetState,
+  first_day: string | null,
+): WaterfallState | null {
   if (!state.days) return null;
-  const usual = before(state.days);
+  const usual = usualSides(state.days, first_day);
   const from_a = first(query, "from_a");
   const to_a = first(query, "to_a");
-  const a = isDay(from_a) && isDay(to_a) && from_a < to_a ? { from: from_a, to: to_a } : usual;
+  const a = isDay(from_a) && isDay(to_a) && from_a < to_a ? { from: from_a, to: to_a } : null;
   return {
     metric: choice(query, "wf", ["time_to_start_s", "ett_pct"] as const, "ett_pct"),
     split: choice(query, "split", ["component", "lever"] as const, "component"),
-    a,
-    b: state.days,
+    a: a ?? usual.a,
+    b: a ? state.days : usual.b,
     where_a: filters(query, "where_a"),
     where_b: filters(query, "where_b"),
   };

@@ -21,6 +21,7 @@ export const ATTEMPTS_PX = 16;
 export const MARKS_PX = 14;
 export const PATH_PX = 26;
 export const HEAD_PX = AXIS_PX + ATTEMPTS_PX + MARKS_PX;
+const NARROW_PX = 600;
 const ROWS_PX = 330;
 const ROW_MIN_PX = 4;
 const ROW_MAX_PX = 16;
@@ -30,7 +31,7 @@ export function layoutOf(width: number, ranks: number): Layout {
     ROW_MAX_PX,
     Math.max(ROW_MIN_PX, Math.floor(ROWS_PX / Math.max(1, ranks))),
   );
-  const gutter = width < 600 ? 44 : 60;
+  const gutter = width < NARROW_PX ? 42 : 60;
   return {
     width,
     gutter,
@@ -72,7 +73,9 @@ export class Painter {
   private readonly image = document.createElement("canvas");
   private readonly raster = new Rasteriser();
   private readonly rows = new WeakMap<Layer, Row[]>();
-  /** Segments that the last frame looked at. */
+  /** What `image` was made of. */
+  private drawn: readonly unknown[] = [];
+  /** Segments that were looked at for it. */
   looked = 0;
 
   constructor(private readonly canvas: HTMLCanvasElement) {}
@@ -99,7 +102,7 @@ export class Painter {
     ctx.fillStyle = color("--surface");
     ctx.fillRect(0, 0, layout.width, layout.height);
     ctx.font = `11px ${getComputedStyle(document.body).fontFamily}`;
-    const first = scene.layers[0];
+    const [first] = scene.layers;
     if (!first) return;
     this.grid(ctx, scene, first.begin_ns);
     this.lanes(ctx, scene, ratio);
@@ -132,29 +135,9 @@ export class Painter {
   }
 
   private lanes(ctx: CanvasRenderingContext2D, scene: Scene, ratio: number): void {
-    const { layout, window } = scene;
+    const { layout } = scene;
     const width = Math.max(1, Math.round((layout.width - layout.gutter) * ratio));
-    if (this.image.width !== width || this.image.height !== layout.rows) {
-      this.image.width = width;
-      this.image.height = layout.rows;
-    }
-    const image = this.image.getContext("2d", { willReadFrequently: true });
-    if (!image) return;
-    const pixels = image.createImageData(width, layout.rows);
-    const out = new Uint32Array(pixels.data.buffer);
-    const palette = Uint32Array.from(BUCKETS, (bucket) => packed(color(`--group-${bucket.group}`)));
-    const surface = packed(color("--surface"));
-    const lines = new Map(scene.ranks.map((rank, i) => [rank, i + 1]));
-    this.looked = 0;
-    for (const layer of scene.layers) {
-      this.rowsFor(layer).forEach((row) => {
-        const line = row.rank === null ? 0 : lines.get(row.rank);
-        if (line === undefined || line >= layout.rows) return;
-        for (const lane of row.lanes)
-          this.looked += this.raster.draw(lane, window, width, palette, surface, out, line * width);
-      });
-    }
-    image.putImageData(pixels, 0, 0);
+    this.rasterise(scene, width);
     ctx.imageSmoothingEnabled = false;
     const wide = layout.width - layout.gutter;
     ctx.drawImage(this.image, 0, 0, width, 1, layout.gutter, rowTop(layout, 0), wide, PATH_PX);
@@ -166,6 +149,36 @@ export class Painter {
     ctx.fillStyle = color("--surface");
     for (let row = 1; row <= ranks; ++row)
       ctx.fillRect(layout.gutter, rowTop(layout, row) + layout.row_px - 1, wide, 1);
+  }
+
+  /** Into `image`, unless it holds just that: a cursor that moves draws no segment again. */
+  private rasterise(scene: Scene, width: number): void {
+    const { layout, window, layers } = scene;
+    const colors = BUCKETS.map((bucket) => color(`--group-${bucket.group}`));
+    const key = [width, layout.rows, window.from, window.to, ...layers, ...scene.ranks, ...colors];
+    if (key.length === this.drawn.length && key.every((part, i) => part === this.drawn[i])) return;
+    this.drawn = key;
+    if (this.image.width !== width || this.image.height !== layout.rows) {
+      this.image.width = width;
+      this.image.height = layout.rows;
+    }
+    const image = this.image.getContext("2d");
+    if (!image) return;
+    const pixels = image.createImageData(width, layout.rows);
+    const out = new Uint32Array(pixels.data.buffer);
+    const palette = Uint32Array.from(colors, packed);
+    const surface = packed(color("--surface"));
+    const lines = new Map(scene.ranks.map((rank, i) => [rank, i + 1]));
+    this.looked = 0;
+    for (const layer of layers) {
+      for (const row of this.rowsFor(layer)) {
+        const line = row.rank === null ? 0 : lines.get(row.rank);
+        if (line === undefined || line >= layout.rows) continue;
+        for (const lane of row.lanes)
+          this.looked += this.raster.draw(lane, window, width, palette, surface, out, line * width);
+      }
+    }
+    image.putImageData(pixels, 0, 0);
   }
 
   private attempts(ctx: CanvasRenderingContext2D, scene: Scene): void {
@@ -232,9 +245,10 @@ export class Painter {
     ctx.fillText("job", right, HEAD_PX + PATH_PX / 2);
     ctx.fillStyle = color("--muted");
     const every = [1, 2, 4, 8, 16, 32, 64].find((n) => n * layout.row_px >= 13) ?? 128;
+    const word = layout.width < NARROW_PX ? "" : "rank ";
     for (let i = 0; i < scene.ranks.length; i += every)
       ctx.fillText(
-        `rank ${scene.ranks[i]}`,
+        `${word}${scene.ranks[i]}`,
         right,
         rowTop(layout, i + 1) + Math.max(layout.row_px / 2, 5),
       );

@@ -38,6 +38,8 @@ export class TimelineController {
   private painter: Painter | null = null;
   private frame = 0;
   private known = false;
+  /** What the address says because of this, so that it is not followed back. */
+  private written: string | undefined;
   private settled: ReturnType<typeof setTimeout> | undefined;
   private spoken: ReturnType<typeof setTimeout> | undefined;
 
@@ -78,7 +80,8 @@ export class TimelineController {
     }
     if (overview && !this.known) {
       this.known = true;
-      this.window = parseWindow(first(address().query, "t"), overview.whole);
+      this.written = first(address().query, "t");
+      this.window = parseWindow(this.written, overview.whole);
       this.source.want(this.window);
     }
     this.redraw();
@@ -87,7 +90,8 @@ export class TimelineController {
 
   /** The address has changed by itself: a link was followed, or history. */
   follow(text: string | undefined): void {
-    if (!this.known || text === (windowText(this.window, this.whole) ?? undefined)) return;
+    if (!this.known || text === this.written) return;
+    this.written = text;
     this.show(parseWindow(text, this.whole), false);
   }
 
@@ -98,7 +102,10 @@ export class TimelineController {
     clearTimeout(this.settled);
     clearTimeout(this.spoken);
     this.settled = setTimeout(() => {
-      if (write) change({ t: windowText(next, this.whole) }, "replace");
+      if (write) {
+        this.written = windowText(next, this.whole) ?? undefined;
+        change({ t: this.written }, "replace");
+      }
       this.redraw();
     }, SETTLED_MS);
     this.spoken = setTimeout(() => mention(this.words()), SPOKEN_MS);
@@ -252,9 +259,11 @@ export function TimelineStage({ timeline }: { timeline: TimelineController }) {
         tabIndex={0}
         aria-label="Timeline of attempts and ranks"
         aria-describedby="timeline-help"
+        aria-busy={!timeline.source.overview}
         onKeyDown={(event) => onKey(event, timeline)}
       >
         <canvas ref={canvas} />
+        {!timeline.source.overview && <p class="waiting">Loading the timeline…</p>}
       </div>
       {tip && <TipBox tip={tip} width={timeline.layout.width} />}
       <p id="timeline-help" class="hidden">
@@ -327,7 +336,7 @@ function TimelineBar({ timeline }: { timeline: TimelineController }) {
         {button("Zoom out", "−", () => zoomed(timeline.window, 2.5, 0.5, whole))}
         {button("Earlier", "←", () => panned(timeline.window, -0.3, whole))}
         {button("Later", "→", () => panned(timeline.window, 0.3, whole))}
-        {button("Whole job", "All", () => whole)}
+        {button("All of the job", "All", () => whole)}
       </div>
       <span class="note">
         {overview && (

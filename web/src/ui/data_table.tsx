@@ -1,4 +1,5 @@
-// A real table whose columns sort by a button in their heading.
+// A real table whose columns sort by a button in their heading. The roles say again what the elements
+// are: a browser forgets it where a narrow screen lays rows out as cards.
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
@@ -49,18 +50,18 @@ export function DataTable<Row>(props: Props<Row>) {
   const [by, setBy] = useState(props.sorted ?? "");
   const rows = sortRows(props.rows, props.columns, by);
   return (
-    <table class={props.cards ? "cards" : ""}>
+    <table class={props.cards ? "cards" : ""} role="table">
       <caption class="hidden">{props.caption}</caption>
-      <thead>
-        <tr>
+      <thead role="rowgroup">
+        <tr role="row">
           {props.columns.map((column) => (
             <Heading key={column.name} column={column} by={by} choose={setBy} />
           ))}
         </tr>
       </thead>
-      <tbody>
+      <tbody role="rowgroup">
         {rows.map((row) => (
-          <tr key={props.key_of(row)}>
+          <tr key={props.key_of(row)} role="row">
             {props.columns.map((column) => (
               <Cell key={column.name} column={column} row={row} />
             ))}
@@ -88,6 +89,7 @@ function Heading<Row>({ column, by, choose }: HeadingProps<Row>) {
   return (
     <th
       scope="col"
+      role="columnheader"
       class={column.num ? "num" : ""}
       aria-sort={mine ? (down ? "descending" : "ascending") : undefined}
     >
@@ -107,13 +109,13 @@ function Cell<Row>({ column, row }: { column: Column<Row>; row: Row }) {
   const name = `${column.num ? "num" : ""} ${column.class ?? ""}`;
   if (column.head)
     return (
-      <th scope="row" class={name}>
+      <th scope="row" role="rowheader" class={name}>
         {column.cell(row)}
       </th>
     );
   const label = column.text ?? (typeof column.label === "string" ? column.label : undefined);
   return (
-    <td class={name} data-label={label}>
+    <td role="cell" class={name} data-label={label || undefined}>
       {column.cell(row)}
     </td>
   );

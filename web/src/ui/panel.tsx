@@ -59,7 +59,8 @@ export function Panel<T>(props: Props<T>) {
               aria-label={`Table: ${title}`}
               onClick={toggle}
             >
-              Table
+              <TableIcon />
+              <span class="word">Table</span>
             </button>
           )}
           <button
@@ -148,6 +149,18 @@ export function Skeleton({ rows, label }: { rows: number; label: string }) {
         <i key={i} />
       ))}
     </div>
+  );
+}
+
+function TableIcon() {
+  return (
+    <svg width="13" height="13" viewBox="0 0 16 16" aria-hidden="true" fill="none">
+      <path
+        d="M2.5 3.5h11v9h-11zM2.5 6.5h11M2.5 9.5h11M6.5 6.5v6"
+        stroke="currentColor"
+        stroke-width="1.3"
+      />
+    </svg>
   );
 }
 

@@ -73,6 +73,8 @@ function columns(now_ns: number): readonly Column<JobRow>[] {
     {
       name: "what",
       label: "Dimensions",
+      text: "",
+      class: "whole-row",
       cell: (row) => (
         <span class="muted">
           {["team", "cluster", "hardware", "revision", "priority"]

@@ -1,7 +1,7 @@
 // Every regression that was found: what, where, since when, why, and who has seen it.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Regression, Regressions, RegressionTerm, Sla } from "../api/types";
+import type { Loss, Losses, Regression, Regressions, RegressionTerm, Sla } from "../api/types";
 import { useApi } from "../api/use_api";
 import { bucketLabel } from "../model/buckets";
 import {
@@ -24,6 +24,7 @@ import { Segments, StateBadge } from "../ui/controls";
 import { pinInLinks } from "../ui/copy_link";
 import { type Column, DataTable } from "../ui/data_table";
 import { Panel } from "../ui/panel";
+import { Words } from "../ui/words";
 import { AcknowledgeDialog } from "./acknowledge";
 
 const STATES = ["open", "all"] as const;
@@ -32,6 +33,7 @@ export function RegressionsView() {
   const { query } = useAddress();
   const state = choice(query, "state", STATES, first(query, "id") ? "all" : "open");
   const answer = useApi<Regressions>(`/api/v1/regressions?state=${state}`);
+  const losses = useApi<Losses>("/api/v1/fleet/losses");
   const [asked, ask] = useState<Regression | null>(null);
   pinInLinks({});
   return (
@@ -56,7 +58,7 @@ export function RegressionsView() {
       </div>
       <div class="grid">
         <div class="w8">
-          <List answer={answer} state={state} ask={ask} />
+          <List answer={answer} losses={losses.data?.losses ?? []} state={state} ask={ask} />
         </div>
         <div class="w4">
           <SlaPanel answer={answer} />
@@ -69,13 +71,14 @@ export function RegressionsView() {
 
 interface ListProps {
   answer: ReturnType<typeof useApi<Regressions>>;
+  losses: readonly Loss[];
   state: "open" | "all";
   ask: (one: Regression) => void;
 }
 
 const rank = { open: 0, acknowledged: 1, gone: 2 };
 
-function List({ answer, state, ask }: ListProps) {
+function List({ answer, losses, state, ask }: ListProps) {
   const { query } = useAddress();
   const chosen = first(query, "id");
   const list = [...(answer.data?.regressions ?? [])].sort(
@@ -88,7 +91,7 @@ function List({ answer, state, ask }: ListProps) {
     return (
       <>
         {list.map((one) => (
-          <RegressionPanel key={one.id} one={one} answer={answer} ask={ask} />
+          <RegressionPanel key={one.id} one={one} answer={answer} losses={losses} ask={ask} />
         ))}
       </>
     );
@@ -112,10 +115,11 @@ function List({ answer, state, ask }: ListProps) {
 interface OneProps {
   one: Regression;
   answer: ListProps["answer"];
+  losses: readonly Loss[];
   ask: ListProps["ask"];
 }
 
-function RegressionPanel({ one, answer, ask }: OneProps) {
+function RegressionPanel({ one, answer, losses, ask }: OneProps) {
   return (
     <Panel
       id={`r-${one.id}`}
@@ -133,55 +137,71 @@ function RegressionPanel({ one, answer, ask }: OneProps) {
       table={() => <TermTable one={one} />}
     >
       {() => (
-        <div class="facts">
+        <>
           <Facts one={one} />
-          <div>
-            <h3>What the dip of ETT% is made of</h3>
-            <Terms one={one} />
+          <p>
+            <Words text={remedy(one, losses)} />
+          </p>
+          {one.acknowledged && (
+            <p class="muted">
+              Seen by {one.acknowledged.by}, {instant(one.acknowledged.at_ns)}
+              {one.acknowledged.note && `: “${one.acknowledged.note}”`}
+            </p>
+          )}
+          <div class="facts">
+            <div>
+              <h3>What the dip of ETT% is made of</h3>
+              <Terms one={one} />
+            </div>
+            <div>
+              <h3>What sets the slow attempts apart</h3>
+              <Separators one={one} />
+              <h3>Attempts</h3>
+              <Attempts one={one} />
+            </div>
           </div>
-          <div>
-            <h3>What sets the slow attempts apart</h3>
-            <Separators one={one} />
-            <h3>Attempts</h3>
-            <Attempts one={one} />
-          </div>
-        </div>
+        </>
       )}
     </Panel>
   );
 }
 
 function Facts({ one }: { one: Regression }) {
+  const change = one.change_pct;
   return (
-    <dl class="pairs">
-      <dt>Since</dt>
-      <dd>{dayText(one.began_day)}</dd>
-      <dt>Before → after</dt>
-      <dd>
-        {inUnit(one.before, one.unit)} → <b class="bad">{inUnit(one.after, one.unit)}</b>
-        {one.change_pct !== null &&
-          ` (${one.change_pct > 0 ? "+" : "−"}${number3(Math.abs(one.change_pct))}%)`}
-      </dd>
-      <dt>Costs</dt>
-      <dd>{deviceHours(one.device_hours_per_day)} device-hours a day</dd>
-      <dt>Found</dt>
-      <dd>
-        {instant(one.found_ns)}
-        {one.time_to_alert_s !== null && `, ${duration(one.time_to_alert_s)} after it began`}
-      </dd>
-      <dt>q-value</dt>
-      <dd>{one.q_value < 0.001 ? one.q_value.toExponential(1) : number3(one.q_value)}</dd>
-      {one.acknowledged && (
-        <>
-          <dt>Seen by</dt>
-          <dd>
-            {one.acknowledged.by}, {instant(one.acknowledged.at_ns)}
-            {one.acknowledged.note && <div class="muted">“{one.acknowledged.note}”</div>}
-          </dd>
-        </>
-      )}
-      <dt>To do</dt>
-      <dd>{remedy(one, [])}</dd>
+    <dl class="strip">
+      <div>
+        <dt>Since</dt>
+        <dd>{dayText(one.began_day)}</dd>
+      </div>
+      <div>
+        <dt>Before → after</dt>
+        <dd>
+          {inUnit(one.before, one.unit)} → <b class="bad">{inUnit(one.after, one.unit)}</b>
+          {change !== null && (
+            <small>
+              {" "}
+              {change > 0 ? "+" : "−"}
+              {number3(Math.abs(change))}%
+            </small>
+          )}
+        </dd>
+      </div>
+      <div>
+        <dt>Device-hours a day</dt>
+        <dd>{deviceHours(one.device_hours_per_day)}</dd>
+      </div>
+      <div>
+        <dt>Found</dt>
+        <dd>
+          {instant(one.found_ns)}
+          {one.time_to_alert_s !== null && <small> after {duration(one.time_to_alert_s)}</small>}
+        </dd>
+      </div>
+      <div>
+        <dt>q-value</dt>
+        <dd>{one.q_value < 0.001 ? one.q_value.toExponential(1) : number3(one.q_value)}</dd>
+      </div>
     </dl>
   );
 }

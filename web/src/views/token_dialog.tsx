@@ -5,7 +5,11 @@ import { giveToken, onToken, token, tokenWanted } from "../api/token";
 
 export function TokenDialog() {
   const [wanted, setWanted] = useState(tokenWanted());
-  useEffect(() => onToken(() => setWanted(tokenWanted())), []);
+  useEffect(() => {
+    const heard = (): void => setWanted(tokenWanted());
+    heard();
+    return onToken(heard);
+  }, []);
   return wanted ? <Asking /> : null;
 }
 

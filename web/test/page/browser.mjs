@@ -63,7 +63,9 @@ export async function openPage(context, base) {
 /** Nothing is loading any more: no skeleton, no busy panel. */
 export async function settled(page) {
   await page.waitForFunction(
-    () => document.querySelector("main h1") && !document.querySelector(".skeleton, .body.busy"),
+    () =>
+      document.querySelector("main h1") &&
+      !document.querySelector(".skeleton, .body.busy, [aria-busy=true]"),
     null,
     { timeout: 30_000 },
   );

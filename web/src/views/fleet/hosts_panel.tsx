@@ -7,7 +7,8 @@ import { fleetPath, type FleetState } from "../../state/fleet_state";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
 
-const SHOWN = 10;
+const SHOWN = 6;
+const BRIEF = ["host", "failures", "expected", "q", "lost"];
 
 const columns: readonly Column<Host>[] = [
   {
@@ -73,19 +74,20 @@ export function HostsPanel({ state }: { state: FleetState }) {
       empty={(data) => (data.hosts.length ? null : "No host is known in this period.")}
       table={(data) => <HostTable rows={data.hosts} />}
     >
-      {(data) => <HostTable rows={data.hosts.slice(0, SHOWN)} />}
+      {(data) => <HostTable rows={data.hosts.slice(0, SHOWN)} brief />}
     </Panel>
   );
 }
 
-function HostTable({ rows }: { rows: readonly Host[] }) {
+function HostTable({ rows, brief }: { rows: readonly Host[]; brief?: boolean }) {
   return (
     <div class="scroll tall">
       <DataTable
         caption="Hosts, the worst first"
-        columns={columns}
+        columns={columns.filter((column) => !brief || BRIEF.includes(column.name))}
         rows={rows}
         key_of={(row) => row.host}
+        cards
       />
     </div>
   );

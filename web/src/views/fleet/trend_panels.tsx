@@ -102,6 +102,7 @@ function marksOf(regressions: Regressions | null, state: FleetState): Mark[] {
       t_s: unixSeconds(one.began_day),
       label: `${one.label} · ${keyText(one.stratum)}`,
       color: one.state === "open" ? "--bad" : "--muted",
+      weight: (one.state === "open" ? 1e9 : 0) + one.device_hours_per_day,
     }));
 }
 
@@ -254,6 +255,22 @@ function Multiple({ metric, state, now, past }: MultiplesProps & { metric: Metri
       answer={answer}
       empty={noDays}
       rows={6}
+      controls={
+        <a
+          class="button quiet"
+          href={linkTo({ metric: metric.name === "ett_pct" ? null : metric.name })}
+          aria-label={`Show large: ${metric.label}`}
+          title="Show large"
+        >
+          <svg width="13" height="13" viewBox="0 0 16 16" aria-hidden="true" fill="none">
+            <path
+              d="M9.5 2.5h4v4M13 3 9 7M6.5 13.5h-4v-4M3 13l4-4"
+              stroke="currentColor"
+              stroke-width="1.5"
+            />
+          </svg>
+        </a>
+      }
       table={(trend) => <TrendTable trend={trend} label={metric.label} />}
     >
       {(trend) => (
@@ -272,9 +289,6 @@ function Multiple({ metric, state, now, past }: MultiplesProps & { metric: Metri
             small
             bands
           />
-          <a href={linkTo({ metric: metric.name === "ett_pct" ? null : metric.name })}>
-            Show large<span class="hidden">: {metric.label}</span>
-          </a>
         </>
       )}
     </Panel>

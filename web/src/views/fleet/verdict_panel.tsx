@@ -80,23 +80,31 @@ function OpenTable({ open, losses, ask }: TableProps) {
   const shown = shownRegressions(open);
   return (
     <>
-      <table class="cards">
+      <table class="cards" role="table">
         <caption class="hidden">Open regressions, the dearest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">What changed</th>
-            <th scope="col">Since</th>
-            <th scope="col" class="num">
+        <thead role="rowgroup">
+          <tr role="row">
+            <th scope="col" role="columnheader">
+              What changed
+            </th>
+            <th scope="col" role="columnheader">
+              Since
+            </th>
+            <th scope="col" role="columnheader" class="num">
               Device-hours a day
             </th>
-            <th scope="col">Comes with</th>
-            <th scope="col">What to do</th>
-            <th scope="col">
+            <th scope="col" role="columnheader">
+              Comes with
+            </th>
+            <th scope="col" role="columnheader">
+              What to do
+            </th>
+            <th scope="col" role="columnheader">
               <span class="hidden">Actions</span>
             </th>
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {shown.map((one) => (
             <OpenRow key={one.id} one={one} losses={losses} ask={ask} />
           ))}
@@ -113,8 +121,8 @@ function OpenRow({ one, losses, ask }: { one: Regression } & Omit<TableProps, "o
   const whose = culprit(one);
   const worse = one.change_pct === null ? "" : ` (+${number3(Math.abs(one.change_pct))}%)`;
   return (
-    <tr>
-      <th scope="row">
+    <tr role="row">
+      <th scope="row" role="rowheader">
         <a href={`#/regressions?id=${encodeURIComponent(one.id)}`}>
           {one.label} · {keyText(one.stratum)}
         </a>
@@ -123,20 +131,20 @@ function OpenRow({ one, losses, ask }: { one: Regression } & Omit<TableProps, "o
           {worse}
         </span>
       </th>
-      <td data-label="Since" class="nowrap">
+      <td role="cell" data-label="Since" class="nowrap">
         {dayText(one.began_day)}
       </td>
-      <td data-label="Device-hours a day" class="num">
+      <td role="cell" data-label="Device-hours a day" class="num">
         {deviceHours(one.device_hours_per_day)}
       </td>
-      <td data-label="Comes with">
+      <td role="cell" data-label="Comes with">
         {whose.text}
         <span class="sub">{whose.sub}</span>
       </td>
-      <td class="do">
+      <td role="cell" class="do">
         <Words text={remedy(one, losses?.losses ?? [])} />
       </td>
-      <td class="num">
+      <td role="cell" class="num">
         <button type="button" aria-label={`Acknowledge ${one.label}`} onClick={() => ask(one)}>
           Acknowledge
         </button>

@@ -20,7 +20,7 @@ const daysText = (days: Period): string =>
 
 export function WaterfallPanel({ state, dimensions }: Props) {
   const { query } = useAddress();
-  const wf = waterfallState(query, state);
+  const wf = waterfallState(query, state, dimensions?.first_day ?? null);
   const answer = useApi<Waterfall>(wf && waterfallPath(state, wf));
   const before = wf ? cohort(daysText(wf.a), wf.where_a) : "";
   const after = wf ? cohort(daysText(wf.b), wf.where_b) : "";
@@ -29,7 +29,6 @@ export function WaterfallPanel({ state, dimensions }: Props) {
       id="waterfall"
       class="w7"
       title="What made the difference"
-      note={wf && `${before} against ${after}`}
       answer={answer}
       rows={12}
       empty={(data) =>

@@ -70,6 +70,7 @@ function columns(report: Report): readonly Column<ReportAttempt>[] {
     {
       name: "restored",
       label: "Went on from",
+      class: "nowrap",
       cell: (row) =>
         row.restored_step === null ? (
           <span class="muted">the beginning</span>
@@ -105,7 +106,6 @@ export function AttemptsPanel({ answer }: { answer: Answer<Report> }) {
   return (
     <Panel
       id="attempts"
-      class="w8"
       title="Attempts"
       note={
         answer.data &&

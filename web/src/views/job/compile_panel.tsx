@@ -10,7 +10,6 @@ export function CompilePanel({ answer }: { answer: Answer<Report> }) {
   return (
     <Panel
       id="compile"
-      class="w4"
       title="Compilation"
       answer={answer}
       empty={(report) =>
@@ -35,7 +34,7 @@ function CompileBars({ report }: { report: Report }) {
   const rows = [
     { name: "cold", ns: report.compile["cold_ns"] ?? 0 },
     { name: "warm", ns: report.compile["warm_ns"] ?? 0 },
-    { name: "in the loop", ns: report.wasted["recompile_ns"] ?? 0 },
+    { name: "recompiled", ns: report.wasted["recompile_ns"] ?? 0 },
   ];
   const largest = Math.max(...rows.map((row) => row.ns), 1);
   return (
@@ -47,7 +46,7 @@ function CompileBars({ report }: { report: Report }) {
             <i
               style={{
                 width: `${(100 * row.ns) / largest}%`,
-                background: groupColor(row.name === "in the loop" ? "wasted" : "compile"),
+                background: groupColor(row.name === "recompiled" ? "wasted" : "compile"),
               }}
             />
           </span>
@@ -97,7 +96,6 @@ export function CheckpointsPanel({ answer }: { answer: Answer<Report> }) {
   return (
     <Panel
       id="checkpoints"
-      class="w4"
       title="Checkpoints"
       answer={answer}
       empty={(report) => (report.checkpoint.saves ? null : "Nothing has been saved yet.")}

@@ -97,7 +97,6 @@ export function JobFailuresPanel({ answer }: { answer: Answer<Report> }) {
   return (
     <Panel
       id="job-failures"
-      class="w8"
       title="Failures"
       note={total > SHOWN && `the newest ${SHOWN} of ${count(total)}`}
       answer={answer}

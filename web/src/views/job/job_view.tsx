@@ -42,12 +42,16 @@ export function JobView({ job }: { job: string }) {
         <PartitionPanel answer={answer} />
         <AdvicePanel job={job} />
         <TimelinePanel job={job} answer={answer} />
-        <JobFailuresPanel answer={answer} />
-        <CompilePanel answer={answer} />
-        <AttemptsPanel answer={answer} />
-        <CheckpointsPanel answer={answer} />
-        <StagesPanel answer={answer} />
-        <StragglersPanel answer={answer} />
+        <div class="w8 column">
+          <JobFailuresPanel answer={answer} />
+          <AttemptsPanel answer={answer} />
+        </div>
+        <div class="w4 column">
+          <CompilePanel answer={answer} />
+          <CheckpointsPanel answer={answer} />
+          <StagesPanel answer={answer} />
+          <StragglersPanel answer={answer} />
+        </div>
       </div>
     </>
   );
@@ -95,7 +99,7 @@ function Headline({ report }: { report: Report }) {
       <Kpi label="Failures">
         <span class={l1.failures ? "bad" : ""}>{count(l1.failures)}</span>
         <small>
-          {plural(l1.preemptions, "preemption")}, {plural(l1.user_errors, "user error")}
+          {count(l1.preemptions)} preempted, {plural(l1.user_errors, "user error")}
         </small>
       </Kpi>
       <Kpi label="Unsaved training">

@@ -9,7 +9,7 @@ import { groupSums, type Part, partsOf } from "../../model/partition";
 import { Swatch } from "../../ui/controls";
 import { Panel } from "../../ui/panel";
 
-const SHOWN = 6;
+const SHOWN = 8;
 
 export function PartitionPanel({ answer }: { answer: Answer<Report> }) {
   return (

@@ -7,7 +7,7 @@ import { attemptText, count, durationNs, percent } from "../../model/format";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
 
-const STAGES_SHOWN = 10;
+const STAGES_SHOWN = 8;
 const RANKS_SHOWN = 8;
 type Stage = Report["critical_stages"][number];
 
@@ -48,7 +48,6 @@ export function StagesPanel({ answer }: { answer: Answer<Report> }) {
   return (
     <Panel
       id="stages"
-      class="w6"
       title="Critical rank of each stage"
       note="who the others waited for"
       answer={answer}
@@ -101,7 +100,12 @@ function rankColumns(report: Report): readonly Column<ReportRank>[] {
       sort: (row) => row.rank,
       cell: (row) => (
         <span class="nowrap">
-          {row.rank} {row.straggler && <span class="badge warn">straggler</span>}
+          {row.rank}{" "}
+          {row.straggler && (
+            <span class="badge warn">
+              slow in {row.slow_in ? bucketLabel(row.slow_in) : "steps"}
+            </span>
+          )}
         </span>
       ),
     },
@@ -109,7 +113,7 @@ function rankColumns(report: Report): readonly Column<ReportRank>[] {
       name: "host",
       label: "Host",
       sort: (row) => row.host,
-      cell: (row) => <code>{row.host}</code>,
+      cell: (row) => <code class="nowrap">{row.host}</code>,
     },
     {
       name: "held",
@@ -124,11 +128,6 @@ function rankColumns(report: Report): readonly Column<ReportRank>[] {
       num: true,
       sort: (row) => row.critical_steps,
       cell: (row) => percent((100 * row.critical_steps) / steps),
-    },
-    {
-      name: "slow",
-      label: "Slow in",
-      cell: (row) => (row.slow_in ? bucketLabel(row.slow_in) : ""),
     },
   ];
 }
@@ -149,7 +148,6 @@ export function StragglersPanel({ answer }: { answer: Answer<Report> }) {
   return (
     <Panel
       id="stragglers"
-      class="w6"
       title="Stragglers"
       note={
         answer.data &&

@@ -1,0 +1,138 @@
+// What people do is in the address, and the address brings it back.
+
+import { openPage, settled } from "./browser.mjs";
+import { equal, ok } from "./harness.mjs";
+
+const shown = (page) =>
+  page.evaluate(() => ({
+    pressed: [...document.querySelectorAll("[aria-pressed=true]")].map(
+      (one) => one.getAttribute("aria-label") ?? one.textContent,
+    ),
+    chips: [...document.querySelectorAll("button.chip")].map((one) => one.textContent),
+    selects: [...document.querySelectorAll("main select")].map((one) => one.value),
+    dates: [...document.querySelectorAll("main input")].map((one) => one.value),
+    rows: [...document.querySelectorAll("#panel-rollup tbody tr, #panel-jobs tbody tr")].map(
+      (one) => one.textContent,
+    ),
+    tables: document.querySelectorAll("table").length,
+  }));
+
+export function addLinkChecks(harness, fixture, base) {
+  harness.check(
+    "a link restores the fleet's period, filters, grouping and tables",
+    async (context) => {
+      const { page, complaints } = await openPage(context, base);
+      await page.goto(`${base}/#/fleet`);
+      await settled(page);
+      await page.getByRole("button", { name: "90 d" }).click();
+      await page.getByRole("button", { name: "by job" }).click();
+      await page.getByLabel("Group by").selectOption("team");
+      await page.getByLabel("Add filter").selectOption("cluster:east-2");
+      await page.getByRole("button", { name: "Table: Where the fleet loses its hours" }).click();
+      await page.locator("#panel-rollup select").first().selectOption("hardware");
+      await settled(page);
+      const url = page.url();
+      for (const part of [
+        "period=90d",
+        "weight=job",
+        "by=team",
+        "where=cluster:east-2",
+        "table=losses",
+        "roll=hardware",
+      ])
+        ok(url.includes(part), `${part} is not in ${url}`);
+      const mine = await shown(page);
+      const other = await openPage(context, base);
+      await other.page.goto(url);
+      await settled(other.page);
+      equal(await shown(other.page), mine, "what the link shows");
+      await other.page.goBack();
+      await page.goBack();
+      await settled(page);
+      ok(!page.url().includes("roll=hardware"), "back takes the last step back");
+      equal([...complaints, ...other.complaints], [], "complaints");
+      await page.close();
+      await other.page.close();
+    },
+  );
+
+  harness.check(
+    "dragging over the trend zooms into days, and a copied link pins them",
+    async (context) => {
+      await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: base });
+      const { page } = await openPage(context, base);
+      await page.goto(`${base}/#/fleet`);
+      await settled(page);
+      await page
+        .getByRole("button", { name: "Copy link: Where the fleet loses its hours" })
+        .click();
+      const link = await page.evaluate(() => navigator.clipboard.readText());
+      for (const part of ["from=2026-10-20", "to=2026-11-19", "panel=losses"])
+        ok(link.includes(part), `${part} is not in ${link}`);
+      const box = await page.locator("#panel-trend .u-over").boundingBox();
+      await page.mouse.move(box.x + box.width * 0.3, box.y + 60);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 5 });
+      await page.mouse.up();
+      await page.waitForFunction(() => location.hash.includes("from="));
+      await settled(page);
+      ok(/from=2026-10-2\d&to=2026-11-0\d/.test(page.url()), `days of ${page.url()}`);
+      await page.goto("about:blank");
+      await page.goto(link);
+      await settled(page);
+      equal(
+        await page.locator(".panel.pointed").getAttribute("id"),
+        "panel-losses",
+        "the panel pointed at",
+      );
+      await page.close();
+    },
+  );
+
+  harness.check("a chart's table holds the numbers that the collector said", async (context) => {
+    const { page } = await openPage(context, base);
+    await page.goto(`${base}/#/fleet?table=losses`);
+    await settled(page);
+    const rows = await page
+      .locator("#panel-losses tbody tr")
+      .evaluateAll((all) =>
+        all.map((row) => [...row.cells].slice(0, 3).map((cell) => cell.textContent)),
+      );
+    const { losses } = fixture.answer("/fleet/losses", new URLSearchParams());
+    equal(rows.length, losses.length, "rows");
+    losses.forEach((loss, i) => {
+      equal(rows[i][0], loss.label, "label");
+      if (loss.device_hours > 1000)
+        equal(Number(rows[i][2].replaceAll(",", "")), Math.round(loss.device_hours), loss.label);
+    });
+    await page.close();
+  });
+
+  harness.check("jobs are searched and filtered, and the link says so", async (context) => {
+    const { page } = await openPage(context, base);
+    await page.goto(`${base}/#/jobs`);
+    await settled(page);
+    const all = await page.locator("#panel-jobs tbody tr").count();
+    equal(all, fixture.fleet.jobs.length, "jobs");
+    await page.getByLabel("Search by name").fill("dlrm");
+    await page.waitForFunction(() => location.hash.includes("text=dlrm"));
+    await page.getByLabel("State").selectOption("finished");
+    await settled(page);
+    const wanted = fixture.fleet.jobs.filter(
+      (job) => job.name.includes("dlrm") && job.state === "finished",
+    ).length;
+    await page.waitForFunction(
+      (n) => document.querySelectorAll("#panel-jobs tbody tr").length === n,
+      wanted,
+    );
+    const other = await openPage(context, base);
+    await other.page.goto(page.url());
+    await settled(other.page);
+    equal(await shown(other.page), await shown(page), "what the link shows");
+    await page.getByRole("rowheader").getByRole("link").first().click();
+    await settled(page);
+    ok(page.url().includes("#/job/dlrm"), "a row leads to its job");
+    await page.close();
+    await other.page.close();
+  });
+}
