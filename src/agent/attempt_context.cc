@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "base/clock.h"
 #include "headway/headway.h"
@@ -30,6 +32,29 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+// What of Headway is switched on, for whoever compares attempts with and without it. What a run is
+// asked for counts, not what came of it: a cache that had nothing is what it was worth.
+void write_levers(AgentJournal& journal, const RunOptions& options) {
+  const char* variable = std::getenv("HEADWAY_CACHE");
+  const std::string cache = !options.cache.empty() ? options.cache : variable ? variable : "";
+  const bool shared = !cache.empty() && cache != "off" && cache != "local";
+  if (shared) journal.attr("lever.compile_cache", "1");
+  if (!options.cold && options.has_ranks()) journal.attr("lever.fork_server", "1");
+  if (options.auto_dynamic) journal.attr("lever.auto_dynamic", "1");
+  if (!options.autotune_pins.empty()) journal.attr("lever.autotune_pins", "1");
+}
+
+// What Slurm knows of a job, under the names that a fleet is grouped by. What was asked for with
+// --attr comes later, and counts.
+void write_slurm_groups(AgentJournal& journal) {
+  for (const auto& [key, name] : {std::pair("cluster", "SLURM_CLUSTER_NAME"),
+                                  {"team", "SLURM_JOB_ACCOUNT"},
+                                  {"priority", "SLURM_JOB_QOS"}}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') journal.attr(key, value);
+  }
+}
+
 }  // namespace
 
 void write_opening(AgentJournal& journal, const RunOptions& options,
@@ -45,7 +70,9 @@ void write_opening(AgentJournal& journal, const RunOptions& options,
     journal.attr("slurm_job_id", slurm->job_id);
     if (!slurm->job_name.empty()) journal.attr("slurm_job_name", slurm->job_name);
     if (!slurm->nodes.empty()) journal.attr("slurm_nodes", slurm->nodes);
+    write_slurm_groups(journal);
   }
+  write_levers(journal, options);
   for (const auto& [key, value] : options.attrs) journal.attr(key, value);
 
   if (id.launch == 1) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -28,6 +29,7 @@ Action = Callable[[ModuleType], None]
 def install(torch: ModuleType) -> None:
     """Each part on its own: what one version of torch lacks costs that part only."""
     loop.grad_enabled = getattr(torch, "is_grad_enabled", loop.grad_enabled)
+    _try("torch's version", _note_version, torch)
     _try("steps", _watch_steps, torch)
     _try("data waits", _watch_loader, torch)
     _try("torch.save and torch.load", _watch_saves, torch)
@@ -38,6 +40,12 @@ def install(torch: ModuleType) -> None:
     session.at_exit.append(cache_use.record)
     for name, lost, action in LATER:
         post_import.after(name, lambda module, a=action, what=lost: _try(what, a, module))
+
+
+def _note_version(torch: ModuleType) -> None:
+    """A fleet is compared before and after it."""
+    if os.environ.get("RANK", "0") == "0":
+        core.attr("torch", str(torch.__version__))
 
 
 def _try(lost: str, action: Action, module: ModuleType) -> None:

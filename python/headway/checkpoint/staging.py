@@ -101,6 +101,7 @@ class Staging:
             self.close()
         if self._place.rank == 0:
             core.attr("checkpoints", self._cost(tensors))
+            core.attr("lever.replica", "0" if self.mode == "stream" else "1")
         if self.mode == "stream":
             return
         images = IMAGES_ROWS if self.mode == "rows" else self._images
