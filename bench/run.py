@@ -55,8 +55,8 @@ TARGETS = {
     "regress_fleet_false_restless": 1.0,
     "regress_fleet_false_weekends": 1.0,
     "regress_fleet_false_sparse": 1.0,
-    "regress_watch_1m_60_days_s": 5.0,
-    "regress_watch_1m_90_days_s": 5.0,
+    "regress_watch_1m_calm_60_days_s": 5.0,
+    "regress_watch_1m_incident_60_days_s": 5.0,
 }
 
 # How many times better than the peer.

@@ -54,6 +54,7 @@ struct WatchOptions {
   std::int32_t compared_days = 14;    // on each side, for explanations
   std::size_t regressions_max = 200;  // told; the dearest
   std::size_t attempts_max = 20;
+  std::size_t judged_max = 500;  // rises that are looked at closely in one call; the surest
   std::vector<Known> known;
 };
 
