@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace headway::regress {
 namespace {
@@ -29,6 +30,9 @@ constexpr std::array kCleanEnd = {Bucket::shutdown_final_save, Bucket::shutdown_
                                   Bucket::shutdown_other};
 constexpr std::array kFailedEnd = {Bucket::wasted_interrupted_step, Bucket::wasted_hang};
 
+// Days that an instant can lie on; others are nonsense.
+constexpr std::int32_t day_max = fleet::day_of(INT64_MAX) - 1;
+
 // Calls `take` with each observation of an attempt, or with those of one component.
 template <typename Take>
 class Observer {
@@ -44,7 +48,7 @@ class Observer {
     take_(Observation{kind, bucket, fleet::day_of(t_ns), t_ns, s, s * facts_.devices});
   }
   void share(Bucket bucket, std::int32_t day, std::int64_t ns, std::int64_t of_ns) {
-    if (ns < part_ns_min || !wants(bucket)) return;
+    if (ns < part_ns_min || !wants(bucket) || std::abs(day) > day_max) return;
     const std::int64_t t_ns = std::min(facts_.end_ns, (std::int64_t{day} + 1) * fleet::kDayNs - 1);
     take_(Observation{Kind::loop, bucket, day, t_ns,
                       static_cast<double>(ns) / static_cast<double>(of_ns),
