@@ -255,9 +255,16 @@ class Watcher {
       std::ranges::stable_sort(*list, [](const Regression& a, const Regression& b) {
         return a.device_hours_per_day > b.device_hours_per_day;
       });
-      if (list->size() <= options_.regressions_max) continue;
-      out_.regressions_left_out += list->size() - options_.regressions_max;
-      list->resize(options_.regressions_max);
+      leave_out(*list);
+    }
+  }
+
+  // The cheapest of what is new: whoever keeps a known one waits for news of it.
+  void leave_out(std::vector<Regression>& list) {
+    for (std::size_t i = list.size(); i > 0 && list.size() > options_.regressions_max; --i) {
+      if (list[i - 1].found_ns != now_ns_) continue;
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      ++out_.regressions_left_out;
     }
   }
 

@@ -131,6 +131,20 @@ TEST(Watch, OneCauseInAllStrataIsOneAlert) {
   EXPECT_EQ(watching.told.size(), 1u);
 }
 
+TEST(Watch, WhatIsToldIsBounded) {
+  FleetModel model = small();
+  model.changes = {{0, kSetup, model.first_day + kLearnDays + 1, 1.5},
+                   {1, kTrainModule, model.first_day + kLearnDays + 1, 1.2}};
+  Watching watching(model);
+  watching.options.regressions_max = 1;
+  for (int i = 0; i < 3; ++i) watching.next_day();
+  ASSERT_EQ(watching.findings.regressions.size(), 1u);
+  EXPECT_EQ(watching.findings.regressions_left_out, 1u);
+  watching.options.regressions_max = 0;  // but what is known has to be heard of again
+  watching.next_day();
+  EXPECT_EQ(watching.findings.regressions.size(), 1u);
+}
+
 TEST(Watch, ARegressionThatIsMendedIsGone) {
   FleetModel model = small();
   const std::int32_t day = model.first_day + kLearnDays + 1;
