@@ -51,7 +51,7 @@ def otava_python() -> str | None:
         try:
             venv.create(folder, with_pip=True, clear=True)
             install = [str(python), "-m", "pip", "install", "--quiet", OTAVA]
-            subprocess.run(install, check=True, stdout=sys.stderr)
+            subprocess.run(install, check=True, capture_output=True)
             ready.touch()
         except (OSError, subprocess.CalledProcessError) as error:
             say(f"no peer: {OTAVA} could not be installed ({error})")
@@ -167,7 +167,7 @@ def main() -> None:
     weigh_detectors(args)
     watch_fleets(args)
     for speed in lines_of([str(BUILD / "bin/bench_regress_fleet"), "speed", "1000000"]):
-        name = f"regress_watch_1m_{speed['days']}_days_s"
+        name = f"regress_watch_1m_{speed['fleet']}_{speed['days']}_days_s"
         row(name, "s", speed["watch_s"], None, None, "lower")
 
 

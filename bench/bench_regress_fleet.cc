@@ -181,13 +181,17 @@ double processor_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-void measure_speed(std::size_t attempts) {
+// An incident: every stage of every stratum is slower at once, and has to be looked at closely.
+void measure_speed(std::size_t attempts, const char* name, bool incident) {
   constexpr std::int32_t days = 90;
   FleetModel model;
   model.strata = 50;
   model.attempts_per_day = static_cast<double>(attempts) / days / static_cast<double>(model.strata);
-  model.changes = {{0, kComponents[0], model.first_day + days - 5, 1.1},
-                   {7, kComponents[5], model.first_day + days - 9, 1.2}};
+  for (std::size_t stratum = 0; stratum < (incident ? model.strata : 1); ++stratum) {
+    for (const Component& component : kComponents) {
+      model.changes.push_back({stratum, component, model.first_day + days - 5, 1.1});
+    }
+  }
   regress::TestFleet fleet(model);
   std::vector<fleet::AttemptFacts> facts;
   facts.reserve(attempts + attempts / 50);
@@ -201,9 +205,9 @@ void measure_speed(std::size_t attempts) {
     rusage usage{};
     HW_CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
     std::printf(
-        "{\"attempts\":%zu,\"days\":%d,\"watch_s\":%.3f,\"series\":%zu,\"found\":%zu,"
-        "\"rss_mb\":%.0f}\n",
-        facts.size(), window, took_s, findings.series, findings.regressions.size(),
+        "{\"fleet\":\"%s\",\"attempts\":%zu,\"days\":%d,\"watch_s\":%.3f,\"series\":%zu,"
+        "\"found\":%zu,\"rss_mb\":%.0f}\n",
+        name, facts.size(), window, took_s, findings.series, findings.regressions.size(),
         static_cast<double>(usage.ru_maxrss) / 1024);
   }
 }
@@ -213,7 +217,8 @@ void measure_speed(std::size_t attempts) {
 int main(int argc, char** argv) {
   HW_CHECK(argc >= 3);
   if (std::string(argv[1]) == "speed") {
-    measure_speed(static_cast<std::size_t>(std::atoll(argv[2])));
+    measure_speed(static_cast<std::size_t>(std::atoll(argv[2])), "calm", false);
+    measure_speed(static_cast<std::size_t>(std::atoll(argv[2])), "incident", true);
     return 0;
   }
   for (int i = 3; i < argc; ++i) {

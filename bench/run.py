@@ -63,6 +63,8 @@ TARGETS = {
     "ranks_10000_page_p99_ms": 100.0,
     "ranks_10000_memory_mib": 1024.0,
     "ranks_10000_jobs_told_wrong": 0.0,
+    "regress_watch_1m_calm_60_days_s": 5.0,
+    "regress_watch_1m_incident_60_days_s": 5.0,
 }
 
 # How many times better than the peer.

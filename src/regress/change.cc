@@ -70,7 +70,7 @@ double Evidence::level(std::size_t first, std::size_t last) const {
 }
 
 double Evidence::log_likelihood_of(double events, double n, double level) const {
-  // Half an event in all the time before keeps a level of 0 possible, and finite.
+  // A level of 0 makes any event impossible; so near to it, all but.
   constexpr double level_min = 1e-9;
   const double safe = std::max(level, level_min);
   if (law_ == Law::poisson) return (events * std::log(safe) - n * safe) / dispersion_;

@@ -38,7 +38,7 @@ struct Compared {
 [[nodiscard]] std::vector<Separator> separators_of(std::span<const fleet::AttemptFacts> facts,
                                                    const Compared& compared,
                                                    const SeparatorOptions& options);
-inline constexpr std::size_t compared_max = 5000;
+inline constexpr std::size_t compared_max = 2000;
 
 // The best separator as a cause that findings can share: "torch=2.9", or "".
 [[nodiscard]] std::string cause_of(std::span<const Separator> separators);

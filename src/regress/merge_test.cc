@@ -40,6 +40,9 @@ TEST(Merge, DaysApartOnlyAsFarAsTheyAreInDoubt) {
   EXPECT_EQ(merge(items, 3).size(), 2u);  // 99 … 101 and 102 … 104
   items[0].high_day = 102;
   EXPECT_EQ(merge(items, 3).size(), 1u);
+  items[1].began_day = 104;  // too far, whatever the doubt
+  items[1].low_day = 90;
+  EXPECT_EQ(merge(items, 3).size(), 2u);
 }
 
 TEST(Merge, KnownOnesStayApartAndDrawNewcomers) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 namespace headway::regress {
 namespace {
@@ -29,26 +30,38 @@ constexpr std::array kCleanEnd = {Bucket::shutdown_final_save, Bucket::shutdown_
                                   Bucket::shutdown_other};
 constexpr std::array kFailedEnd = {Bucket::wasted_interrupted_step, Bucket::wasted_hang};
 
+// Days that an instant can lie on; others are nonsense.
+constexpr std::int32_t day_max = fleet::day_of(INT64_MAX) - 1;
+
+// Calls `take` with each observation of an attempt, or with those of one component.
+template <typename Take>
 class Observer {
  public:
-  Observer(const AttemptFacts& facts, std::vector<Observation>& out) : facts_(facts), out_(out) {}
+  Observer(const AttemptFacts& facts, const Component* only, Take& take)
+      : facts_(facts), only_(only), take_(take) {}
+
+  [[nodiscard]] bool wants(Kind kind) const { return only_ == nullptr || only_->kind == kind; }
 
   void length(Kind kind, Bucket bucket, std::int64_t t_ns, std::int64_t ns) {
-    if (ns < part_ns_min) return;
+    if (ns < part_ns_min || !wants(kind) || !wants(bucket)) return;
     const double s = static_cast<double>(ns) / 1e9;
-    out_.push_back({kind, bucket, fleet::day_of(t_ns), t_ns, s, s * facts_.devices});
+    take_(Observation{kind, bucket, fleet::day_of(t_ns), t_ns, s, s * facts_.devices});
   }
   void share(Bucket bucket, std::int32_t day, std::int64_t ns, std::int64_t of_ns) {
-    if (ns < part_ns_min) return;
+    if (ns < part_ns_min || !wants(bucket) || std::abs(day) > day_max) return;
     const std::int64_t t_ns = std::min(facts_.end_ns, (std::int64_t{day} + 1) * fleet::kDayNs - 1);
-    out_.push_back({Kind::loop, bucket, day, t_ns,
-                    static_cast<double>(ns) / static_cast<double>(of_ns),
-                    static_cast<double>(ns) / 1e9 * facts_.devices});
+    take_(Observation{Kind::loop, bucket, day, t_ns,
+                      static_cast<double>(ns) / static_cast<double>(of_ns),
+                      static_cast<double>(ns) / 1e9 * facts_.devices});
   }
 
  private:
+  [[nodiscard]] bool wants(Bucket bucket) const {
+    return only_ == nullptr || only_->bucket == bucket;
+  }
   const AttemptFacts& facts_;
-  std::vector<Observation>& out_;
+  const Component* only_;
+  Take& take_;
 };
 
 bool preempted(const AttemptFacts& facts) {
@@ -67,37 +80,54 @@ std::int64_t loop_ns(const timeline::Sums& sums) {
   return sum;
 }
 
-void observe(const AttemptFacts& facts, std::int32_t loops_before_day,
-             std::vector<Observation>& out) {
-  Observer observer(facts, out);
+namespace {
+
+template <typename Take>
+void observe_each(const AttemptFacts& facts, std::int32_t loops_before_day, const Component* only,
+                  Take take) {
+  Observer<Take> observer(facts, only, take);
   if (facts.start) {
     const Kind kind = facts.start->recovery ? Kind::recover : Kind::start;
     for (const Bucket bucket : kStart) {
       observer.length(kind, bucket, facts.start->trained_ns, facts.start->parts[bucket]);
     }
   }
-  timeline::Sums all;
-  for (const fleet::Slice& slice : facts.slices) {
-    all += slice.sums;
-    const std::int64_t loop = loop_ns(slice.sums);
-    if (slice.day >= loops_before_day || loop < loop_ns_min) continue;
-    for (const Bucket bucket : kLoopWatched) {
-      observer.share(bucket, slice.day, slice.sums[bucket], loop);
+  if (observer.wants(Kind::loop)) {
+    for (const fleet::Slice& slice : facts.slices) {
+      const std::int64_t loop = loop_ns(slice.sums);
+      if (slice.day >= loops_before_day || loop < loop_ns_min) continue;
+      for (const Bucket bucket : kLoopWatched) {
+        observer.share(bucket, slice.day, slice.sums[bucket], loop);
+      }
     }
   }
+  if (!observer.wants(Kind::recover) && !observer.wants(Kind::end)) return;
+  const auto all_ns = [&](Bucket bucket) {
+    std::int64_t sum = 0;
+    for (const fleet::Slice& slice : facts.slices) sum += slice.sums[bucket];
+    return sum;
+  };
   if (facts.start && facts.start->recovery) {
     observer.length(Kind::recover, Bucket::wasted_replay, facts.start->trained_ns,
-                    all[Bucket::wasted_replay]);
+                    all_ns(Bucket::wasted_replay));
   }
   if (facts.ending == fleet::Ending::clean) {
     for (const Bucket bucket : kCleanEnd) {
-      observer.length(Kind::end, bucket, facts.end_ns, all[bucket]);
+      observer.length(Kind::end, bucket, facts.end_ns, all_ns(bucket));
     }
   } else if (facts.ending == fleet::Ending::failed && !preempted(facts)) {
     for (const Bucket bucket : kFailedEnd) {
-      observer.length(Kind::end, bucket, facts.end_ns, all[bucket]);
+      observer.length(Kind::end, bucket, facts.end_ns, all_ns(bucket));
     }
   }
+}
+
+}  // namespace
+
+void observe(const AttemptFacts& facts, std::int32_t loops_before_day,
+             std::vector<Observation>& out) {
+  observe_each(facts, loops_before_day, nullptr,
+               [&](const Observation& each) { out.push_back(each); });
 }
 
 std::optional<std::string_view> failure_category(const AttemptFacts& facts, bool user_errors) {
@@ -110,6 +140,8 @@ std::optional<std::string_view> failure_category(const AttemptFacts& facts, bool
 void sample(const AttemptFacts& facts, std::size_t index, const Component& component,
             std::int32_t first_day, std::int32_t last_day, std::int32_t loops_before_day,
             std::vector<Sample>& out) {
+  if (facts.slices.empty() || facts.slices.back().day < first_day) return;
+  if (facts.slices.front().day > last_day) return;
   const auto inside = [&](std::int32_t day) { return first_day <= day && day <= last_day; };
   if (component.kind == Kind::failures) {
     const auto category = failure_category(facts, true);
@@ -136,12 +168,9 @@ void sample(const AttemptFacts& facts, std::size_t index, const Component& compo
                    hit ? static_cast<double>(ns) / 1e9 * facts.devices : 0});
     return;
   }
-  std::vector<Observation> all;
-  observe(facts, loops_before_day, all);
-  for (const Observation& each : all) {
-    if (each.kind != component.kind || each.bucket != component.bucket) continue;
+  observe_each(facts, loops_before_day, &component, [&](const Observation& each) {
     if (inside(each.day)) out.push_back({index, each.t_ns, std::log(each.value), 1, each.device_s});
-  }
+  });
 }
 
 }  // namespace headway::regress

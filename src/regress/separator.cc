@@ -52,6 +52,7 @@ class Counter {
       add({fleet::dimension_name(static_cast<fleet::Dimension>(i)), facts.dimensions[i]}, after);
     }
     for (const std::string& lever : facts.levers) add({"lever", lever}, after);
+    if (facts.hosts.size() > SeparatorOptions::hosts_max) return;
     for (const std::string& host : facts.hosts) add({"host", host}, after);
   }
   [[nodiscard]] const std::map<Key, Seen>& seen() const { return seen_; }

@@ -24,6 +24,8 @@ struct SeparatorOptions {
   double p_max = 0.01;
 
   static constexpr std::size_t values_max = 20'000;  // tried; further ones are not looked at
+  static constexpr std::size_t hosts_max =
+      64;  // of an attempt: on more, none of them tells it apart
 };
 
 // By score, the best first. Attempts by index of facts, each once.

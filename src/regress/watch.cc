@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <memory>
-#include <optional>
 
 #include "regress/discovery.h"
 #include "regress/explain.h"
@@ -122,6 +120,7 @@ class Watcher {
       }
       if (!seen) out_.vanished.push_back(known.key);
     }
+    for (Candidate& each : candidates_) judge(each);
   }
 
   [[nodiscard]] bool is_known(std::size_t series, const Change& change) const {
@@ -154,9 +153,9 @@ class Watcher {
   // may count: not what has another explanation, and one cause but once. Each round takes such out
   // and asks again; what was sure only because of them is not, then.
   void find_new() {
-    for (Candidate& each : candidates_) judge(each);
     std::vector<Candidate> asked = fresh_rises();
     std::ranges::stable_sort(asked, {}, [](const Candidate& each) { return each.change.p; });
+    if (asked.size() > options_.judged_max) asked.resize(options_.judged_max);
     std::vector<Candidate> explained, same;
     for (bool again = true; again;) {
       again = false;
@@ -256,9 +255,16 @@ class Watcher {
       std::ranges::stable_sort(*list, [](const Regression& a, const Regression& b) {
         return a.device_hours_per_day > b.device_hours_per_day;
       });
-      if (list->size() <= options_.regressions_max) continue;
-      out_.regressions_left_out += list->size() - options_.regressions_max;
-      list->resize(options_.regressions_max);
+      leave_out(*list);
+    }
+  }
+
+  // The cheapest of what is new: whoever keeps a known one waits for news of it.
+  void leave_out(std::vector<Regression>& list) {
+    for (std::size_t i = list.size(); i > 0 && list.size() > options_.regressions_max; --i) {
+      if (list[i - 1].found_ns != now_ns_) continue;
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(i - 1));
+      ++out_.regressions_left_out;
     }
   }
 

@@ -52,8 +52,9 @@ struct WatchOptions {
   double device_hours_min = 0;        // a day; cheaper ones are not told
   std::int32_t near_days = 3;         // changes this close together may be one
   std::int32_t compared_days = 14;    // on each side, for explanations
-  std::size_t regressions_max = 200;  // told; the dearest
+  std::size_t regressions_max = 200;  // told; the dearest, and all that are known
   std::size_t attempts_max = 20;
+  std::size_t judged_max = 500;  // rises that are looked at closely in one call; the surest
   std::vector<Known> known;
 };
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <random>
 #include <set>
 
 #include "regress/test_fleet.h"
@@ -130,6 +131,20 @@ TEST(Watch, OneCauseInAllStrataIsOneAlert) {
   EXPECT_EQ(watching.told.size(), 1u);
 }
 
+TEST(Watch, WhatIsToldIsBounded) {
+  FleetModel model = small();
+  model.changes = {{0, kSetup, model.first_day + kLearnDays + 1, 1.5},
+                   {1, kTrainModule, model.first_day + kLearnDays + 1, 1.2}};
+  Watching watching(model);
+  watching.options.regressions_max = 1;
+  for (int i = 0; i < 3; ++i) watching.next_day();
+  ASSERT_EQ(watching.findings.regressions.size(), 1u);
+  EXPECT_EQ(watching.findings.regressions_left_out, 1u);
+  watching.options.regressions_max = 0;  // but what is known has to be heard of again
+  watching.next_day();
+  EXPECT_EQ(watching.findings.regressions.size(), 1u);
+}
+
 TEST(Watch, ARegressionThatIsMendedIsGone) {
   FleetModel model = small();
   const std::int32_t day = model.first_day + kLearnDays + 1;
@@ -214,6 +229,68 @@ TEST(Watch, AKnownOneWithoutDataHasVanished) {
   watching.options.known = {{"old", {"eval|family=none"}, model.first_day, 1, 0.01}};
   watching.next_day();
   EXPECT_EQ(watching.findings.vanished, std::vector<std::string>{"old"});
+}
+
+// Facts come from other machines: none of them may be more than wrong.
+TEST(Watch, AnyFactsAreTaken) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    const std::int32_t today = 20'000;
+    const auto some_ns = [&]() -> std::int64_t {
+      switch (random() % 5) {
+        case 0:
+          return 0;
+        case 1:
+          return -static_cast<std::int64_t>(random() % fleet::kDayNs);
+        case 2:
+          return static_cast<std::int64_t>(random() % 1000);
+        default:
+          return static_cast<std::int64_t>(random() % fleet::kDayNs);
+      }
+    };
+    const auto some_time = [&] {
+      return (today - static_cast<std::int64_t>(random() % 70)) * fleet::kDayNs + some_ns();
+    };
+    std::vector<fleet::AttemptFacts> facts(3000);
+    for (fleet::AttemptFacts& each : facts) {
+      for (std::string& text : each.dimensions) text = random() % 2 == 0 ? "a" : "b";
+      each.devices = static_cast<std::uint32_t>(random() % 3);
+      each.begin_ns = some_time();
+      each.end_ns = some_time();
+      each.ending = static_cast<fleet::Ending>(random() % 3);
+      for (std::size_t i = random() % 3; i > 0; --i) {
+        fleet::Slice& slice = each.slices.emplace_back();
+        slice.day = random() % 50 == 0 ? static_cast<std::int32_t>(random())
+                                       : today - static_cast<std::int32_t>(random() % 70);
+        for (std::int64_t& ns : slice.sums.ns) ns = some_ns();
+        slice.failure_ns = some_ns();
+      }
+      if (random() % 2 == 0) {
+        each.start.emplace();
+        each.start->trained_ns = some_time();
+        each.start->recovery = random() % 2 == 0;
+        for (std::int64_t& ns : each.start->parts.ns) ns = some_ns();
+      }
+      if (random() % 2 == 0) {
+        each.failure.emplace();
+        each.failure->t_ns = some_time();
+        each.failure->origin = static_cast<fleet::Origin>(1 + random() % 4);
+        each.failure->lost_ns = some_ns();
+      }
+    }
+    WatchOptions options;
+    options.q_max = 1;  // all of it is looked at closely
+    const Findings findings = watch(facts, options, today * fleet::kDayNs);
+    EXPECT_GT(findings.series, 0u);
+    for (const auto* list : {&findings.regressions, &findings.explained}) {
+      for (const Regression& each : *list) {
+        double sum = 0;
+        for (const DipTerm& term : each.dip.terms) sum += term.delta_pct;
+        EXPECT_NEAR(sum, each.dip.delta_pct, 1e-6 * (1 + std::abs(each.dip.delta_pct)));
+      }
+    }
+  }
 }
 
 TEST(Watch, NothingIsNothing) {
