@@ -64,6 +64,7 @@ void LeverSplit::choose_levers(const WaterfallSample& sample) {
   std::ranges::sort(changes);
   if (changes.size() > waterfall_levers_max) changes.resize(waterfall_levers_max);
   for (const auto& [change, lever] : changes) levers_.push_back(lever);
+  std::ranges::sort(levers_);  // so that those of an attempt come in order
 }
 
 void LeverSplit::add(const WaterfallSample& sample) {
@@ -83,7 +84,6 @@ void LeverSplit::add(const WaterfallSample& sample) {
     for (std::uint64_t left = each.chunk->levers[each.at] & chosen; left != 0; left &= left - 1) {
       on[count++] = place[static_cast<std::size_t>(std::countr_zero(left))];
     }
-    std::sort(on.begin(), on.begin() + static_cast<std::ptrdiff_t>(count));
     for (std::size_t k = 0; k < count; ++k) {
       sums[layout_.on(on[k])] += each.weight;
       sums[layout_.value(on[k])] += moment;

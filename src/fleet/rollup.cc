@@ -41,6 +41,9 @@ struct Own {
   std::uint32_t mask = 0;  // of ns that are not 0
   std::uint32_t devices = 0;
   std::int64_t wall_ns = 0, failure_ns = 0;
+  Int128 queued_ns = 0;
+  std::uint64_t saves = 0;
+  std::uint32_t attempts = 0, running = 0;
   bool any = false;
   // Device time so far, as what the doubt is reckoned from; parts only where jobs weigh the same.
   double wall = 0, effective = 0, failure = 0;
@@ -136,6 +139,7 @@ class Gathering {
   std::vector<Sum> sums_;
   std::vector<Own> own_;
   std::vector<std::uint32_t> touched_;
+  std::uint64_t attempts_ = 0, running_ = 0;
   std::vector<Drawn> drawn_;
   Waits starts_, recoveries_;
 };
@@ -166,19 +170,17 @@ void Gathering::take_attempt(const Chunk& chunk, std::uint32_t at) {
     each.mask |= packed.mask;
     each.wall_ns += chunk.wall_ns[i];
     each.failure_ns += chunk.failure_ns[i];
-    Part& part = sums_[group].part;
-    part.queued_ns += chunk.queued_ns[i];
-    part.saves += chunk.saves[i];
+    each.queued_ns += chunk.queued_ns[i];
+    each.saves += chunk.saves[i];
     if (counted != group) {
       counted = group;
-      ++part.attempts;
-      part.running += chunk.ending[at] == Ending::running ? 1 : 0;
+      ++each.attempts;
+      each.running += chunk.ending[at] == Ending::running ? 1 : 0;
     }
   }
   if (counted != Chunk::kNone) {
-    Part& total = sums_[groups_ + 1].part;
-    ++total.attempts;
-    total.running += chunk.ending[at] == Ending::running ? 1 : 0;
+    ++attempts_;
+    running_ += chunk.ending[at] == Ending::running ? 1 : 0;
   }
   if (const std::uint32_t row = chunk.failure[at]; row != Chunk::kNone) {
     take_failure(chunk.failures[row], at, chunk);
@@ -210,6 +212,10 @@ void Gathering::settle(Own& own, Sum& sum) {
   sum.part.wall_device_ns += Int128{own.wall_ns} * devices;
   sum.part.failure_device_ns += Int128{own.failure_ns} * devices;
   sum.part.wall_ns += own.wall_ns;
+  sum.part.queued_ns += own.queued_ns;
+  sum.part.saves += own.saves;
+  sum.part.attempts += own.attempts;
+  sum.part.running += own.running;
   const auto weight = static_cast<double>(devices);
   own.wall += weight * static_cast<double>(own.wall_ns);
   own.failure += weight * static_cast<double>(own.failure_ns);
@@ -221,6 +227,8 @@ void Gathering::settle(Own& own, Sum& sum) {
   }
   own.mask = 0;
   own.wall_ns = own.failure_ns = 0;
+  own.queued_ns = 0;
+  own.saves = own.attempts = own.running = 0;
 }
 void Gathering::end_job() {
   Sum& total = sums_[groups_ + 1];
@@ -260,7 +268,6 @@ void Gathering::end_job() {
 // What was counted in groups only; integers, so it makes no difference when.
 void Gathering::add_total() {
   Sum& total = sums_[groups_ + 1];
-  const std::uint64_t attempts = total.part.attempts, running = total.part.running;
   for (std::uint32_t i = 0; i <= groups_; ++i) {
     const Sum& sum = sums_[i];
     total.part.add(sum.part);
@@ -269,15 +276,17 @@ void Gathering::add_total() {
     total.preemptions += sum.preemptions;
     total.unsaved_device_ns += sum.unsaved_device_ns;
   }
-  total.part.attempts = attempts;  // one that is in several groups is still one
-  total.part.running = running;
+  total.part.attempts = attempts_;  // one that is in several groups is still one
+  total.part.running = running_;
 }
 
 void Gathering::finish_shares(std::vector<RollupGroup>& out) const {
   std::vector<RatioDoubt> effective, failure, idle;
   std::vector<MeanShareDoubt> means(weight_ == Weight::job ? 3 * sums_.size() : 0);
+  std::vector<double> walls;
   for (const Sum& sum : sums_) {
     const auto wall = static_cast<double>(sum.part.wall_device_ns);
+    walls.push_back(wall);
     const auto failed = static_cast<double>(sum.part.failure_device_ns);
     effective.emplace_back(sum.part.effective(), wall);
     failure.emplace_back(failed, wall);
@@ -291,10 +300,10 @@ void Gathering::finish_shares(std::vector<RollupGroup>& out) const {
       mean[1].add(each.failure / each.wall);
       mean[2].add(waited / each.wall);
     } else {
-      const double rest = static_cast<double>(sums_[group].part.wall_device_ns) - each.wall;
-      effective[group].add(each.effective, each.wall, 1 / rest);
-      failure[group].add(each.failure, each.wall, 1 / rest);
-      idle[group].add(waited, each.wall, 1 / rest);
+      const double rest_inverse = 1 / (walls[group] - each.wall);
+      effective[group].add(each.effective, each.wall, rest_inverse);
+      failure[group].add(each.failure, each.wall, rest_inverse);
+      idle[group].add(waited, each.wall, rest_inverse);
     }
   };
   for (const Drawn& each : drawn_) {

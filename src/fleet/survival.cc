@@ -13,6 +13,7 @@ namespace {
 
 // Lengths in steps of less than 2%, exact below 64: what quantiles are looked for in first.
 constexpr std::size_t kBins = 64 * 59;
+constexpr std::uint32_t kSeveral = 0xffffffff;  // stretches meet in a bin
 std::size_t bin_of(std::int64_t ns) {
   const auto bits = static_cast<std::uint64_t>(ns);
   if (bits < 64) return bits;
@@ -72,15 +73,31 @@ void SurvivalEstimator::count(std::span<const Lasted> all) {
     stretches_[0].over_ns = over_ns;
     return;
   }
+  place_bins();
+  places_.reserve(all.size());
   for (const Lasted& each : all) {
-    // One that ends when an open one was last seen ended before it.
-    const auto place =
-        static_cast<std::size_t>(std::ranges::lower_bound(ends_, each.ns) - ends_.begin());
-    places_.push_back(static_cast<std::uint32_t>(place));
+    const std::size_t bin = bin_of(each.ns);
+    std::uint32_t place = bin_places_[bin];
+    if (place == kSeveral) {
+      // One that ends when an open one was last seen ended before it.
+      place = static_cast<std::uint32_t>(std::ranges::lower_bound(ends_, each.ns) - ends_.begin());
+    }
+    places_.push_back(place);
     if (!each.over) continue;
     stretches_[place].over += 1;
     stretches_[place].over_ns += static_cast<double>(each.ns);
-    ++bins_[bin_of(each.ns)];
+    ++bins_[bin];
+  }
+}
+
+// Most bins lie in one stretch: what is in them does not have to be looked up.
+void SurvivalEstimator::place_bins() {
+  bin_places_.assign(kBins, 0);
+  for (const std::int64_t end : ends_) bin_places_[bin_of(end)] = kSeveral;
+  std::uint32_t next = 0;
+  for (std::size_t bin = 0; bin < kBins; ++bin) {
+    if (bin_places_[bin] != kSeveral) bin_places_[bin] = next;
+    while (next < ends_.size() && bin_of(ends_[next]) == bin) ++next;
   }
 }
 

@@ -60,6 +60,7 @@ class SurvivalEstimator {
   };
   void cut(std::span<const Lasted> all);
   void count(std::span<const Lasted> all);
+  void place_bins();
   [[nodiscard]] const Stretch& stretch_of(std::size_t at) const {
     return stretches_.size() == 1 ? stretches_[0] : stretches_[places_[at]];
   }
@@ -75,6 +76,7 @@ class SurvivalEstimator {
   std::vector<Stretch> stretches_;     // one more: the last has no end
   std::vector<std::uint32_t> places_;  // of each entry; empty: there is one stretch
   std::vector<std::uint32_t> bins_;    // those that are over, by length in coarse steps
+  std::vector<std::uint32_t> bin_places_;
   std::int64_t longest_ns_ = 0;
   double mean_ns_ = 0;
   std::vector<std::int64_t> scratch_;

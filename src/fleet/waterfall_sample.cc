@@ -41,15 +41,30 @@ class Strata {
   std::uint32_t last_ = 0;
 };
 
+// Which group of the jackknife a job is in, by its name: for many jobs chance makes groups even.
+class Groups {
+ public:
+  explicit Groups(const Snapshot& snapshot) : names_(snapshot.jobs()) {}
+  [[nodiscard]] std::uint8_t of(std::uint32_t job) const {
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (const char c : names_[job]) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    return static_cast<std::uint8_t>((hash ^ hash >> 32) % WaterfallSample::groups_max);
+  }
+
+ private:
+  const DictionaryView& names_;
+};
+
 void add_starts(const Snapshot& snapshot, const Filter& filter, std::uint8_t side, Strata& strata,
-                std::vector<Observation>& out) {
+                const Groups& groups, std::vector<Observation>& out) {
   const std::size_t begin = out.size();
   std::vector<Lasted> lasted;
   each_job(snapshot, filter, [&](const Chunk& chunk, const Chunk::Job& job) {
+    const std::uint8_t group = groups.of(job.id);
     each_wait(chunk, job, [&](const Wait& wait) {
       if (wait.recovery || !filter.has_day(day_of(wait.from_ns))) return;
       if (!filter.has_attempt(chunk, wait.at)) return;
-      out.push_back({&chunk, wait.at, wait.first, job.id, strata.of(chunk, wait.at), side, 0,
+      out.push_back({&chunk, wait.at, wait.first, job.id, strata.of(chunk, wait.at), side, group,
                      wait.over, 0, static_cast<double>(wait.length_ns) / 1e9});
       lasted.push_back({wait.length_ns, job.id, wait.over});
     });
@@ -61,9 +76,10 @@ void add_starts(const Snapshot& snapshot, const Filter& filter, std::uint8_t sid
 }
 
 void add_attempts(const Snapshot& snapshot, const Filter& filter, Weight weight, std::uint8_t side,
-                  Strata& strata, std::vector<Observation>& out) {
+                  Strata& strata, const Groups& groups, std::vector<Observation>& out) {
   each_job(snapshot, filter, [&](const Chunk& chunk, const Chunk::Job& job) {
     const std::size_t begin = out.size();
+    const std::uint8_t group = groups.of(job.id);
     double job_wall = 0;
     for (std::uint32_t at = job.first; at < job.first + job.count; ++at) {
       if (!filter.has_attempt(chunk, at)) continue;
@@ -76,7 +92,7 @@ void add_attempts(const Snapshot& snapshot, const Filter& filter, Weight weight,
       if (wall_ns <= 0) continue;
       const double device_hours = wall_ns * chunk.devices[at] / 3.6e12;
       job_wall += device_hours;
-      out.push_back({&chunk, at, at, job.id, strata.of(chunk, at), side, 0, true, device_hours,
+      out.push_back({&chunk, at, at, job.id, strata.of(chunk, at), side, group, true, device_hours,
                      100 * effective_ns / wall_ns});
     }
     if (weight == Weight::device) return;
@@ -84,32 +100,17 @@ void add_attempts(const Snapshot& snapshot, const Filter& filter, Weight weight,
   });
 }
 
-std::uint64_t hash_of(std::string_view text) {  // FNV-1a
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
-// Few jobs are dealt out by name, so that groups are of one size; for many, chance does.
+// Few jobs are dealt out by name, so that groups are of one size.
 void deal(const Snapshot& snapshot, WaterfallSample& sample) {
-  constexpr std::size_t dealt_max = 4096;
-  std::vector<std::uint8_t> group(snapshot.jobs().size(), 0);
   std::vector<std::uint32_t> jobs;
-  for (const Observation& each : sample.all) {
-    if (group[each.job] == 0) jobs.push_back(each.job);
-    group[each.job] = 1;
-  }
+  for (const Observation& each : sample.all) jobs.push_back(each.job);
+  std::ranges::sort(jobs, {}, [&](std::uint32_t job) { return snapshot.jobs()[job]; });
+  const auto repeated = std::ranges::unique(jobs);
+  jobs.erase(repeated.begin(), repeated.end());
   sample.groups = static_cast<std::uint32_t>(std::min(jobs.size(), WaterfallSample::groups_max));
-  if (sample.groups == 0) return;
-  if (jobs.size() <= dealt_max) {
-    std::ranges::sort(jobs, {}, [&](std::uint32_t job) { return snapshot.jobs()[job]; });
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      group[jobs[i]] = static_cast<std::uint8_t>(i % sample.groups);
-    }
-  } else {
-    for (const std::uint32_t job : jobs) {
-      group[job] = static_cast<std::uint8_t>(hash_of(snapshot.jobs()[job]) % sample.groups);
-    }
+  std::vector<std::uint8_t> group(snapshot.jobs().size(), 0);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    group[jobs[i]] = static_cast<std::uint8_t>(i % sample.groups);
   }
   for (Observation& each : sample.all) each.group = group[each.job];
 }
@@ -135,16 +136,20 @@ void pool_small_strata(std::size_t strata, WaterfallSample& sample) {
 WaterfallSample waterfall_sample(const Snapshot& snapshot, WaterfallMetric metric,
                                  const Selection& a, const Selection& b, bool stratified) {
   WaterfallSample sample{{}, 0, {}, {Filter(snapshot, a), Filter(snapshot, b)}};
+  constexpr std::size_t dealt_max = 20'000;  // observations
   Strata strata(stratified);
+  const Groups groups(snapshot);
+  sample.groups = WaterfallSample::groups_max;
+  sample.all.reserve(snapshot.attempts() + snapshot.attempts() / 8);
   for (const std::uint8_t side : {std::uint8_t{0}, std::uint8_t{1}}) {
     if (metric == WaterfallMetric::time_to_start_s) {
-      add_starts(snapshot, sample.filters[side], side, strata, sample.all);
+      add_starts(snapshot, sample.filters[side], side, strata, groups, sample.all);
     } else {
-      add_attempts(snapshot, sample.filters[side], a.weight, side, strata, sample.all);
+      add_attempts(snapshot, sample.filters[side], a.weight, side, strata, groups, sample.all);
     }
   }
   for (const Observation& each : sample.all) sample.counts[each.side] += each.over ? 1 : 0;
-  deal(snapshot, sample);
+  if (sample.all.size() <= dealt_max) deal(snapshot, sample);
   pool_small_strata(strata.size(), sample);
   return sample;
 }
