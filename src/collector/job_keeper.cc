@@ -121,6 +121,15 @@ timeline::JobResult JobKeeper::snapshot(std::optional<std::int64_t> now_ns) cons
   });
   for (timeline::AttemptResult& attempt : job.attempts) {
     attempt.streams.clear();
+    // Ranks are taken in before their journals are here, and where they run is known with those.
+    for (timeline::RankShare& share : attempt.ranks) {
+      const auto own = std::ranges::lower_bound(
+          all, std::tuple(attempt.id, share.rank), {},
+          [](const Journal* j) { return std::tuple(j->info.attempt, j->info.rank); });
+      const bool here =
+          own != all.end() && (*own)->info.attempt == attempt.id && (*own)->info.rank == share.rank;
+      share.host = here ? (*own)->info.host : "";
+    }
     for (const Journal* journal : all) {
       if (journal->info.attempt != attempt.id) continue;
       attempt.streams.push_back(

@@ -117,6 +117,10 @@ class TestJob {
     j.fixed.anchor_ticks = 1'000'000;
     std::memset(j.fixed.job, 0, sizeof(j.fixed.job));
     name_.copy(j.fixed.job, sizeof(j.fixed.job) - 1);
+    if (rank != HW_RANK_UNKNOWN) {  // a machine for each
+      std::memset(j.fixed.host, 0, sizeof(j.fixed.host));
+      fmt::format("machine-{}", rank).copy(j.fixed.host, sizeof(j.fixed.host) - 1);
+    }
     record::finish_header(j.fixed);
     return j;
   }
