@@ -1,6 +1,10 @@
 // Requests to the collector this page came from, and nowhere else.
 
+import { RequestQueue } from "./queue";
 import { token, wantToken } from "./token";
+
+const ANSWER_MAX_MS = 60_000;
+const queue = new RequestQueue();
 
 export class ApiError extends Error {
   constructor(
@@ -30,24 +34,24 @@ async function failure(response: Response): Promise<ApiError> {
 }
 
 async function ask(path: string, init: RequestInit): Promise<unknown> {
+  const signal = AbortSignal.timeout(ANSWER_MAX_MS);
   let response: Response;
   try {
-    response = await fetch(path, { ...init, headers: { ...headers(), ...init.headers } });
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    response = await fetch(path, { ...init, signal, headers: { ...headers(), ...init.headers } });
+  } catch {
+    if (signal.aborted) throw new ApiError(0, `No answer for ${ANSWER_MAX_MS / 1000} s.`);
     throw new ApiError(0, "The collector does not answer.");
   }
   if (!response.ok) throw await failure(response);
   try {
     return await response.json();
-  } catch (error) {
-    if (error instanceof DOMException && error.name === "AbortError") throw error;
+  } catch {
     throw new ApiError(response.status, "The collector's answer was cut off.");
   }
 }
 
-export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  return (await ask(path, signal ? { signal } : {})) as T;
+export async function get<T>(path: string): Promise<T> {
+  return (await queue.run(path, () => ask(path, {}))) as T;
 }
 
 export async function post<T>(path: string, body: unknown): Promise<T> {

@@ -10,6 +10,8 @@ export interface Answer<T> {
   data: T | null;
   error: ApiError | null;
   loading: boolean;
+  /** `data` answers the question before this one. */
+  changing: boolean;
   retry: () => void;
 }
 
@@ -132,12 +134,14 @@ export function useApi<T>(path: string | null): Answer<T> {
     else listener();
     return () => void entry.listeners.delete(listener);
   }, [path]);
-  if (path === null) return { data: null, error: null, loading: true, retry: () => {} };
+  if (path === null)
+    return { data: null, error: null, loading: true, changing: false, retry: () => {} };
   const entry = entryOf(path);
   return {
     data: (entry.data as T | null) ?? (entry.error ? null : last),
     error: entry.error,
     loading: entry.loading || (entry.data === null && entry.error === null),
+    changing: entry.data === null && entry.error === null && last !== null,
     retry: () => void load(entry),
   };
 }

@@ -1,6 +1,7 @@
 // Options for uPlot: lines by day with the band of their doubt, and marks at days.
 
 import uPlot from "uplot";
+import { faded } from "../model/color";
 import { inUnit } from "../model/format";
 import { placeLabels } from "../model/labels";
 import { color } from "../state/theme";
@@ -44,11 +45,6 @@ export function trendData(props: TrendProps): uPlot.AlignedData {
     if (props.bands) columns.push(line.high, line.low);
   }
   return [props.days_s, ...columns] as uPlot.AlignedData;
-}
-
-function faded(hex: string, alpha: number): string {
-  const part = (at: number): number => Number.parseInt(hex.slice(at, at + 2), 16);
-  return `rgba(${part(1)}, ${part(3)}, ${part(5)}, ${alpha})`;
 }
 
 function seriesOf(props: TrendProps): { series: uPlot.Series[]; bands: uPlot.Band[] } {
@@ -151,7 +147,7 @@ export function trendOptions(
       {
         ...axis,
         grid: { show: false },
-        space: 64,
+        space: props.small ? 48 : 64,
         size: 22,
         gap: 3,
         values: (_, ticks) => ticks.map(dayTick),

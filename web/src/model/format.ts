@@ -72,6 +72,7 @@ export function points(x: Maybe): string {
 export function signed(x: number, size: (x: number) => string): string {
   const text = size(Math.abs(x));
   if (/^[0.\s]*$/.test(text)) return text;
+  if (text.startsWith("<")) return x < 0 ? `>${MINUS}${text.slice(1)}` : text;
   return (x < 0 ? MINUS : "+") + text;
 }
 
@@ -92,6 +93,13 @@ export function deltaInUnit(x: Maybe, unit: string): string {
   if (missing(x)) return NOTHING;
   if (unit === "pct" || unit === "%") return points(x);
   return signed(x, (v) => inUnit(v, unit));
+}
+
+/** With as many digits as it has: for tables, where small steps stand beside large ones. */
+export function deltaExact(x: Maybe, unit: string): string {
+  if (missing(x)) return NOTHING;
+  if (unit === "pct" || unit === "%") return `${signed(x, number3)} points`;
+  return deltaInUnit(x, unit);
 }
 
 export function bytes(x: Maybe): string {

@@ -1,7 +1,7 @@
 // The first thing on the page: is something wrong, since when, whose doing, what to do. Pure: from
 // what the collector found and what the period before looked like.
 
-import type { Doubt, Group, Loss, Losses, Regression, Regressions } from "../api/types";
+import type { Doubt, Group, Key, Loss, Losses, Regression } from "../api/types";
 import { bucketOf } from "./buckets";
 import { dayText, deviceHours, keyText, percent, plural } from "./format";
 
@@ -39,18 +39,26 @@ function ettText(now: Group, past: Group | null, days: number): string {
   return `${ett}, ${size} points ${change < 0 ? "below" : "above"} ${than}.`;
 }
 
+/** A regression concerns a view unless it is about values that the view's filters leave out. */
+export function concerns(stratum: Key, where: readonly string[]): boolean {
+  return Object.entries(stratum).every(([name, value]) => {
+    const wanted = where.filter((text) => text.startsWith(`${name}:`));
+    return wanted.length === 0 || wanted.includes(`${name}:${value ?? ""}`);
+  });
+}
+
 export function verdict(
-  regressions: Regressions,
-  now: Group,
+  regressions: readonly Regression[],
+  now: Group | null,
   past: Group | null,
   losses: Losses | null,
   days: number,
 ): Verdict {
-  const open = regressions.regressions
+  const open = regressions
     .filter((one) => one.state === "open")
     .sort((x, y) => y.device_hours_per_day - x.device_hours_per_day);
-  const detail = ettText(now, past, days);
-  if (now.ett_pct.value === null)
+  const detail = now ? ettText(now, past, days) : "";
+  if (now && now.ett_pct.value === null)
     return { level: "unknown", headline: "No job ran in this period", detail: "", open };
   if (open.length) {
     const since = open.map((one) => one.began_day).sort()[0];
@@ -58,6 +66,7 @@ export function verdict(
     const headline = `${plural(open.length, "open regression")} since ${dayText(since)}, costing ${deviceHours(cost)} device-hours a day`;
     return { level: "bad", headline, detail, open };
   }
+  if (!now) return { level: "unknown", headline: "No regression is open", detail, open };
   const change = ettChange(now, past);
   if (change !== null && change < 0 && past && differ(now.ett_pct, past.ett_pct))
     return {

@@ -2,7 +2,7 @@
 
 import type { TimelineAnswer } from "../api/types";
 import { BUCKETS, bucketOf } from "../model/buckets";
-import type { Window } from "./window";
+import { clamped, type Window } from "./window";
 
 /** Offsets in ns from the job's begin; sorted, not overlapping. */
 export interface Lane {
@@ -110,6 +110,16 @@ export function rowsOf(lanes: readonly Lane[]): Row[] {
   const sorted = [...rows].sort(([x], [y]) => x - y).map(([, row]) => row);
   for (const row of sorted) row.lanes.sort((x, y) => (x.start[0] ?? 0) - (y.start[0] ?? 0));
   return sorted;
+}
+
+/** Where an attempt lies, with a little room beside it; all of the job where there is no such one. */
+export function attemptWindow(layer: Layer, attempt: number): Window {
+  const own = layer.lanes.find((lane) => lane.attempt === attempt && lane.start.length > 0);
+  if (!own) return layer.whole;
+  const from = own.start[0] as number;
+  const to = own.end.at(-1) as number;
+  const room = (to - from) * 0.03;
+  return clamped({ from: from - room, to: to + room }, layer.whole);
 }
 
 /** A pixel in which several segments lie shows the bucket that fills most of it. */

@@ -2,6 +2,7 @@
 // the cost is one pass over the visible segments, whatever their number or colours.
 
 import { BUCKETS } from "../model/buckets";
+import { packed } from "../model/color";
 import { attemptText } from "../model/format";
 import { color } from "../state/theme";
 import { type Layer, Rasteriser, type Row, rowsOf } from "./lanes";
@@ -51,12 +52,6 @@ export function rowAt(layout: Layout, y: number): number {
   if (y < HEAD_PX + PATH_PX) return 0;
   const row = 1 + Math.floor((y - HEAD_PX - PATH_PX - 4) / layout.row_px);
   return row >= 1 && row < layout.rows ? row : -1;
-}
-
-function packed(css: string): number {
-  const part = (at: number): number => Number.parseInt(css.slice(at, at + 2), 16);
-  // ImageData is RGBA in memory; every machine a browser runs on is little-endian.
-  return ((255 << 24) | (part(5) << 16) | (part(3) << 8) | part(1)) >>> 0;
 }
 
 export interface Scene {

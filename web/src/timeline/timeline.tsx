@@ -9,7 +9,7 @@ import { first } from "../state/query";
 import { useThemeVersion } from "../state/theme";
 import { mention } from "../ui/announce";
 import { HELP, keyed } from "./keys";
-import { segmentAt } from "./lanes";
+import { attemptWindow, segmentAt } from "./lanes";
 import { AXIS_PX, ATTEMPTS_PX, HEAD_PX, type Layout, layoutOf, Painter, rowAt } from "./paint";
 import { attachPointer } from "./pointer";
 import { TimelineSource } from "./source";
@@ -81,7 +81,10 @@ export class TimelineController {
     if (overview && !this.known) {
       this.known = true;
       this.written = first(address().query, "t");
-      this.window = parseWindow(this.written, overview.whole);
+      const attempt = Number(first(address().query, "attempt"));
+      this.window = this.written
+        ? parseWindow(this.written, overview.whole)
+        : attemptWindow(overview, attempt);
       this.source.want(this.window);
     }
     this.redraw();

@@ -8,6 +8,7 @@ import type { Answer } from "../api/use_api";
 import { change, useAddress } from "../state/address";
 import { first } from "../state/query";
 import { copyLink } from "./copy_link";
+import { Words } from "./words";
 
 interface Props<T> {
   id: string;
@@ -74,7 +75,7 @@ export function Panel<T>(props: Props<T>) {
           </button>
         </div>
       </header>
-      <div class={`body ${answer.loading && answer.data !== null ? "busy" : ""}`}>
+      <div class={`body ${answer.changing ? "busy" : ""}`}>
         <Body {...props} shown={shown} />
       </div>
     </section>
@@ -123,7 +124,7 @@ export function Failed({ error, retry }: { error: ApiError; retry: () => void })
   return (
     <div class="told">
       <p>
-        <strong>{error.message}</strong> {whatToDo(error)}
+        <strong>{error.message}</strong> <Words text={whatToDo(error)} />
       </p>
       <button type="button" onClick={retry}>
         Retry

@@ -2,14 +2,30 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, post } from "../api/client";
-import type { Regression } from "../api/types";
-import { invalidate } from "../api/use_api";
+import type { Regression, Status } from "../api/types";
+import { invalidate, useApi } from "../api/use_api";
 import { keyText } from "../model/format";
 import { say } from "../ui/announce";
 
 const NAME_KEY = "headway-name";
 const NAME_MAX = 80;
 const NOTE_MAX = 400;
+
+/** Not for who may only read: the collector would refuse. */
+export function AcknowledgeButton(props: {
+  regression: Regression;
+  ask: (one: Regression) => void;
+}) {
+  const status = useApi<Status>("/api/v1/status");
+  const { regression, ask } = props;
+  if (regression.state !== "open" || status.data?.role === "read") return null;
+  const name = `Acknowledge ${regression.label}`;
+  return (
+    <button type="button" aria-label={name} onClick={() => ask(regression)}>
+      Acknowledge
+    </button>
+  );
+}
 
 export function AcknowledgeDialog(props: { regression: Regression; close: () => void }) {
   const { regression, close } = props;

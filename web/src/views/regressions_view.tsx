@@ -25,7 +25,7 @@ import { pinInLinks } from "../ui/copy_link";
 import { type Column, DataTable } from "../ui/data_table";
 import { Panel } from "../ui/panel";
 import { Words } from "../ui/words";
-import { AcknowledgeDialog } from "./acknowledge";
+import { AcknowledgeButton, AcknowledgeDialog } from "./acknowledge";
 
 const STATES = ["open", "all"] as const;
 
@@ -127,13 +127,7 @@ function RegressionPanel({ one, answer, losses, ask }: OneProps) {
       title={`${one.label} · ${keyText(one.stratum)}`}
       note={<StateBadge state={one.state} />}
       answer={answer}
-      controls={
-        one.state === "open" && (
-          <button type="button" aria-label={`Acknowledge ${one.label}`} onClick={() => ask(one)}>
-            Acknowledge
-          </button>
-        )
-      }
+      controls={<AcknowledgeButton regression={one} ask={ask} />}
       table={() => <TermTable one={one} />}
     >
       {() => (

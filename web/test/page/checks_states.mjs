@@ -61,6 +61,16 @@ export function addStateChecks(harness) {
     }),
   );
 
+  harness.check("what is open is told even where the period's numbers cannot be had", (context) =>
+    withFixture({ broken: ["/fleet/rollup"] }, async (fixture, base) => {
+      const { page } = await openPage(context, base);
+      await page.goto(`${base}/#/fleet?where=family:dlrm`);
+      await page.getByText("1 open regression since 9 Nov").waitFor();
+      await page.getByText("1 more open").waitFor();
+      await page.close();
+    }),
+  );
+
   harness.check("panels that wait show a skeleton", (context) =>
     withFixture({ holdBack: ["/fleet/losses"] }, async (fixture, base) => {
       const { page } = await openPage(context, base);

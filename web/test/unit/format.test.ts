@@ -4,6 +4,7 @@ import {
   attemptText,
   bytes,
   dayText,
+  deltaExact,
   deltaInUnit,
   duration,
   instant,
@@ -66,6 +67,8 @@ test("shares have one decimal, and no minus zero", () => {
   expect(points(-4.46)).toBe("−4.5 points");
   expect(points(0.2)).toBe("+0.2 points");
   expect(points(0.01)).toBe("0.0 points");
+  expect(deltaExact(-0.0312, "pct")).toBe("−0.031 points");
+  expect(deltaExact(-0.0001, "pct")).toBe(">−0.001 points");
 });
 
 test("by the unit of the wire", () => {

@@ -1,10 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { EventStreamParser } from "../../src/api/event_stream";
+import { RequestQueue } from "../../src/api/queue";
 import type { Group, Losses, Regression, Regressions, Waterfall } from "../../src/api/types";
 import { bucketOf, BUCKETS, byGroup, groupOf } from "../../src/model/buckets";
+import { channels, faded, packed } from "../../src/model/color";
 import { placeLabels } from "../../src/model/labels";
 import { groupSums, partsOf } from "../../src/model/partition";
-import { culprit, differ, remedy, verdict } from "../../src/model/verdict";
+import { concerns, culprit, differ, remedy, verdict } from "../../src/model/verdict";
 import { waterfallBars } from "../../src/model/waterfall";
 import { sortRows } from "../../src/ui/data_table";
 import { FixtureServer } from "../fixture/server.mjs";
@@ -56,7 +58,7 @@ describe("waterfall", () => {
 });
 
 describe("verdict", () => {
-  const regressions = ask<Regressions>("/regressions", "state=all");
+  const { regressions } = ask<Regressions>("/regressions", "state=all");
   const now = ask<{ total: Group }>("/fleet/rollup").total;
   const losses = ask<Losses>("/fleet/losses");
   const with_ett = (value: number, spread: number): Group => ({
@@ -70,7 +72,7 @@ describe("verdict", () => {
     expect(said.headline).toBe("2 open regressions since 9 Nov, costing 150 device-hours a day");
   });
   test("without one, only a fall beyond doubt is told", () => {
-    const none = { ...regressions, regressions: [] };
+    const none: Regression[] = [];
     expect(verdict(none, with_ett(80, 1), with_ett(85, 1), losses, 30).level).toBe("warn");
     expect(verdict(none, with_ett(80, 4), with_ett(85, 4), losses, 30).level).toBe("ok");
     expect(verdict(none, with_ett(85, 1), with_ett(80, 1), losses, 30).level).toBe("ok");
@@ -78,12 +80,24 @@ describe("verdict", () => {
     expect(verdict(none, empty, null, null, 30).level).toBe("unknown");
   });
   test("whose doing, and what to do", () => {
-    const one = regressions.regressions[0] as Regression;
+    const one = regressions[0] as Regression;
     expect(culprit(one).text).toBe("revision r1842");
     expect(culprit({ ...one, separates: [] }).text).toBe("cold compile");
     expect(culprit({ ...one, separates: [], terms: [] }).text).toBe("dlrm");
     expect(remedy(one, losses.losses)).toMatch(/headway run --cache/);
     expect(remedy(one, [])).toMatch(/^Open one of its attempts/);
+  });
+  test("what is open is told without the numbers of the period", () => {
+    expect(verdict(regressions, null, null, null, 30)).toMatchObject({ level: "bad", detail: "" });
+    expect(verdict([], null, null, null, 30).level).toBe("unknown");
+  });
+  test("filters leave out what is about other values", () => {
+    const stratum = { family: "dlrm", cluster: "east-1" };
+    expect(concerns(stratum, [])).toBe(true);
+    expect(concerns(stratum, ["team:ads"])).toBe(true);
+    expect(concerns(stratum, ["family:llm", "family:dlrm"])).toBe(true);
+    expect(concerns(stratum, ["family:llm"])).toBe(false);
+    expect(concerns({}, ["family:llm"])).toBe(true);
   });
   test("ranges that touch do not differ", () => {
     const d = (low: number | null, high: number | null) => ({ value: 1, low, high });
@@ -127,6 +141,50 @@ test("events come in pieces, and what is unknown is left out", () => {
   expect(
     parser.push('event: fleet\ndata: nonsense\n\nevent: fleet\ndata: {"version":9}\n\n'),
   ).toEqual([{ kind: "fleet", version: 9 }]);
+});
+
+test("colours, also those that a minifier has shortened", () => {
+  expect(channels("#fff")).toEqual([255, 255, 255]);
+  expect(channels("#1b6fae")).toEqual([27, 111, 174]);
+  expect(channels("nonsense")).toEqual([128, 128, 128]);
+  expect(packed("#010203").toString(16)).toBe("ff030201");
+  expect(faded("#fff", 0.5)).toBe("rgba(255, 255, 255, 0.5)");
+});
+
+test("four questions at once, the urgent first, and a failure lets the next one go", async () => {
+  const queue = new RequestQueue();
+  const begun: string[] = [];
+  const ends = new Map<string, (fail: boolean) => void>();
+  const ask = (path: string): Promise<string> =>
+    queue.run(path, () => {
+      begun.push(path);
+      return new Promise((resolve, reject) => {
+        ends.set(path, (fail) => (fail ? reject(new Error(path)) : resolve(path)));
+      });
+    });
+  const paths = [
+    "/fleet/hosts",
+    "/fleet/trend",
+    "/fleet/failures",
+    "/jobs",
+    "/fleet/losses",
+    "/regressions",
+  ];
+  const all = paths.map((path) => ask(`/api/v1${path}`).catch(() => "failed"));
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(begun.map((path) => path.slice(7))).toEqual([
+    "/regressions",
+    "/fleet/losses",
+    "/fleet/hosts",
+    "/fleet/trend",
+  ]);
+  ends.get("/api/v1/regressions")?.(true);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(begun.at(-1)).toBe("/api/v1/fleet/failures");
+  ends.get("/api/v1/fleet/losses")?.(false);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const end of ends.values()) end(false);
+  expect((await Promise.all(all)).filter((text) => text === "failed").length).toBe(1);
 });
 
 test("labels that have no room are left out, the least first", () => {

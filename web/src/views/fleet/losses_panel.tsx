@@ -5,6 +5,7 @@ import type { Loss, Losses } from "../../api/types";
 import type { Answer } from "../../api/use_api";
 import { groupColor, groupLabel } from "../../model/buckets";
 import { attemptText, count, deviceHours, percent } from "../../model/format";
+import { Swatch } from "../../ui/controls";
 import { Panel } from "../../ui/panel";
 import { Words } from "../../ui/words";
 
@@ -91,7 +92,6 @@ function LossTable({ losses }: { losses: readonly Loss[] }) {
       <thead>
         <tr>
           <th scope="col">Loss</th>
-          <th scope="col">Group</th>
           <th scope="col" class="num">
             Device-hours
           </th>
@@ -107,12 +107,14 @@ function LossTable({ losses }: { losses: readonly Loss[] }) {
       <tbody>
         {losses.map((loss) => (
           <tr key={loss.bucket}>
-            <th scope="row">{loss.label}</th>
-            <td>{groupLabel(loss.group)}</td>
+            <th scope="row" class="nowrap">
+              <Swatch color={groupColor(loss.group)} />
+              {loss.label}
+            </th>
             <td class="num">{deviceHours(loss.device_hours)}</td>
             <td class="num">{percent(loss.share_pct)}</td>
             <td class="num">{count(loss.attempts)}</td>
-            <td>
+            <td class="nowrap">
               {loss.worst.slice(0, 2).map((one) => (
                 <div key={`${one.job}/${one.attempt}`}>
                   <a href={`#/job/${encodeURIComponent(one.job)}?attempt=${one.attempt}`}>

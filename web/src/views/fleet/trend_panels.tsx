@@ -6,7 +6,7 @@ import { TrendChart } from "../../charts/trend";
 import type { Line, Mark } from "../../charts/trend_options";
 import { addDays, unixSeconds } from "../../model/days";
 import { dayText, deltaInUnit, inUnit, keyText } from "../../model/format";
-import { differ } from "../../model/verdict";
+import { concerns, differ } from "../../model/verdict";
 import { change, linkTo, useAddress } from "../../state/address";
 import { fleetPath, type FleetState } from "../../state/fleet_state";
 import { choice } from "../../state/query";
@@ -98,6 +98,7 @@ function marksOf(regressions: Regressions | null, state: FleetState): Mark[] {
   if (!regressions || !days) return [];
   return regressions.regressions
     .filter((one) => one.began_day >= days.from && one.began_day < days.to)
+    .filter((one) => concerns(one.stratum, state.where))
     .map((one) => ({
       t_s: unixSeconds(one.began_day),
       label: `${one.label} · ${keyText(one.stratum)}`,

@@ -6,11 +6,11 @@ import type { Answer } from "../../api/use_api";
 import { nowNs } from "../../model/clock";
 import { daysBetween } from "../../model/days";
 import { ago, dayText, deviceHours, inUnit, keyText, number3 } from "../../model/format";
-import { culprit, remedy, shownRegressions, verdict } from "../../model/verdict";
+import { concerns, culprit, remedy, shownRegressions, verdict } from "../../model/verdict";
 import type { FleetState } from "../../state/fleet_state";
 import { Panel } from "../../ui/panel";
 import { Words } from "../../ui/words";
-import { AcknowledgeDialog } from "../acknowledge";
+import { AcknowledgeButton, AcknowledgeDialog } from "../acknowledge";
 
 interface Props {
   state: FleetState;
@@ -20,26 +20,18 @@ interface Props {
   losses: Answer<Losses>;
 }
 
-/** Two answers that are shown as one: it is there when both are. */
-function both(x: Answer<Regressions>, y: Answer<Rollup>): Answer<[Regressions, Rollup]> {
-  return {
-    data: x.data && y.data ? [x.data, y.data] : null,
-    error: x.error ?? y.error,
-    loading: x.loading || y.loading,
-    retry: () => {
-      x.retry();
-      y.retry();
-    },
-  };
-}
-
 export function VerdictPanel({ state, regressions, now, past, losses }: Props) {
   const [asked, ask] = useState<Regression | null>(null);
   const days = state.days ? daysBetween(state.days.from, state.days.to) : 0;
-  const answer = both(regressions, now);
-  const judged = answer.data
-    ? verdict(answer.data[0], answer.data[1].total, past.data?.total ?? null, losses.data, days)
-    : null;
+  const own = regressions.data?.regressions.filter((one) => concerns(one.stratum, state.where));
+  // What is open is told even where the numbers of the period cannot be had.
+  const waits = now.data === null && now.error === null;
+  const judged =
+    own && !waits
+      ? verdict(own, now.data?.total ?? null, past.data?.total ?? null, losses.data, days)
+      : null;
+  const open = regressions.data?.regressions.filter((one) => one.state === "open").length ?? 0;
+  const elsewhere = open - (judged?.open.length ?? open);
   const checked = regressions.data?.checked_ns ?? null;
   return (
     <>
@@ -48,7 +40,7 @@ export function VerdictPanel({ state, regressions, now, past, losses }: Props) {
         title="Is something wrong?"
         class={`w12 verdict ${judged?.level ?? "unknown"}-level`}
         note={checked !== null && `checked ${ago(checked, nowNs())}`}
-        answer={answer}
+        answer={waits ? { ...regressions, data: null } : regressions}
         rows={4}
       >
         {() =>
@@ -60,6 +52,11 @@ export function VerdictPanel({ state, regressions, now, past, losses }: Props) {
               </p>
               {judged.open.length > 0 && (
                 <OpenTable open={judged.open} losses={losses.data} ask={ask} />
+              )}
+              {elsewhere > 0 && (
+                <p>
+                  <a href="#/regressions">{elsewhere} more open</a>, outside of these filters.
+                </p>
               )}
             </>
           )
@@ -145,9 +142,7 @@ function OpenRow({ one, losses, ask }: { one: Regression } & Omit<TableProps, "o
         <Words text={remedy(one, losses?.losses ?? [])} />
       </td>
       <td role="cell" class="num">
-        <button type="button" aria-label={`Acknowledge ${one.label}`} onClick={() => ask(one)}>
-          Acknowledge
-        </button>
+        <AcknowledgeButton regression={one} ask={ask} />
       </td>
     </tr>
   );

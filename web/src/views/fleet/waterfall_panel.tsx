@@ -1,10 +1,10 @@
 // What made the difference between two periods or two cohorts, step by step.
 
-import type { Dimensions, Waterfall } from "../../api/types";
+import type { Dimensions, Waterfall, WaterfallStep } from "../../api/types";
 import { useApi } from "../../api/use_api";
 import { WaterfallChart } from "../../charts/waterfall_chart";
 import { addDays, type Period } from "../../model/days";
-import { count, dayText, deltaInUnit, inUnit } from "../../model/format";
+import { count, dayText, deltaExact, inUnit } from "../../model/format";
 import { change, useAddress } from "../../state/address";
 import { type FleetState, waterfallPath, waterfallState } from "../../state/fleet_state";
 import { Filters, Segments, Select } from "../../ui/controls";
@@ -130,6 +130,9 @@ function Days({ days }: { days: Period }) {
   );
 }
 
+const bySize = (x: WaterfallStep, y: WaterfallStep): number =>
+  Math.abs(y.delta) - Math.abs(x.delta);
+
 function WaterfallTable(props: { data: Waterfall; before: string; after: string }) {
   const { data, before, after } = props;
   const whole = (name: string, side: Waterfall["a"]) => (
@@ -161,13 +164,13 @@ function WaterfallTable(props: { data: Waterfall; before: string; after: string 
       </thead>
       <tbody>
         {whole(before, data.a)}
-        {data.steps.map((step) => (
+        {[...data.steps].sort(bySize).map((step) => (
           <tr key={step.name}>
             <th scope="row">{step.label}</th>
             <td>{step.kind}</td>
-            <td class="num">{deltaInUnit(step.delta, data.unit)}</td>
+            <td class="num">{deltaExact(step.delta, data.unit)}</td>
             <td class="num">
-              {deltaInUnit(step.low, data.unit)} to {deltaInUnit(step.high, data.unit)}
+              {deltaExact(step.low, data.unit)} to {deltaExact(step.high, data.unit)}
             </td>
           </tr>
         ))}

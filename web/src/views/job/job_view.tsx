@@ -99,7 +99,7 @@ function Headline({ report }: { report: Report }) {
       <Kpi label="Failures">
         <span class={l1.failures ? "bad" : ""}>{count(l1.failures)}</span>
         <small>
-          {count(l1.preemptions)} preempted, {plural(l1.user_errors, "user error")}
+          {count(l1.preemptions)} preempted, {count(l1.user_errors)} by user
         </small>
       </Kpi>
       <Kpi label="Unsaved training">

@@ -142,6 +142,7 @@ export function StragglersPanel({ answer }: { answer: Answer<Report> }) {
         columns={rankColumns(report)}
         rows={last ? rows.slice(0, last) : rows}
         key_of={(row) => String(row.rank)}
+        cards
       />
     );
   };

@@ -15,6 +15,7 @@ export function TimelinePanel({ job, answer }: { job: string; answer: Answer<Rep
     data: true,
     error: source.overview ? source.error : null,
     loading: false,
+    changing: false,
     retry: () => source.retry(),
   };
   const blocked = !source.overview && source.error;
@@ -23,7 +24,7 @@ export function TimelinePanel({ job, answer }: { job: string; answer: Answer<Rep
       id="timeline"
       class="w12"
       title="Timeline"
-      note="▼ failure · ❘ checkpoint"
+      note="▼ failure or preemption, ❘ checkpoint"
       answer={blocked ? { ...own, data: null, error: source.error } : own}
       empty={() => emptyText(source.overview)}
       table={() =>
