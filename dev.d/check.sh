@@ -3,7 +3,7 @@
 
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|cache|collector|demo|event|fleet|record|journal|ledger|timeline|metrics|interchange|failure|ingest|net_test|checkpoint|cluster|compile|interval|object_store|regress_test|replica|store_test'
+asan_tests='base|cache|collector|demo|event|fleet|record|journal|ledger|timeline|metrics|interchange|failure|ingest|net_test|checkpoint|cluster|compile|interval|object_store|otlp|regress_test|replica|store_test'
 tsan_tests='cache|collector|metrics_page|net_test|record|journal|object_store|replica_test|replica_uploader'
 
 cpp_files() {
