@@ -47,6 +47,17 @@ TARGETS = {
     "autotune_cross_compile_times": 5.0,
     "autotune_modelled_winner_kept_pct": 100.0,
     "autotune_cpu_winner_kept_pct": 100.0,
+    "regress_fleet_recall_2_pct": 80.0,
+    "regress_fleet_recall_5_pct": 95.0,
+    "regress_fleet_false_nothing": 1.0,
+    "regress_fleet_false_mix": 1.0,
+    "regress_fleet_false_wave": 1.0,
+    "regress_fleet_false_restless": 1.0,
+    "regress_fleet_false_weekends": 1.0,
+    "regress_fleet_false_sparse": 1.0,
+    "regress_watch_1m_60_days_s": 5.0,
+    "regress_watch_1m_90_days_s": 5.0,
+    "fleet_query_ms": 200.0,
 }
 
 # How many times better than the peer.
@@ -87,6 +98,8 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/bench_trace.py")],
     [sys.executable, str(ROOT / "bench/bench_autotune.py")],
     [sys.executable, str(ROOT / "bench/bench_warm_start.py")],
+    [sys.executable, str(ROOT / "bench/bench_regress.py")],
+    [str(BUILD / "bin/bench_fleet")],
 ]
 
 

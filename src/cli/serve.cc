@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
-#include <optional>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/file.h"
 #include "cli/human.h"
 #include "cli/output.h"
@@ -31,6 +30,8 @@ struct ServeOptions {
   std::string store;
   std::string listen = "127.0.0.1:8743";
   std::string certificate, key;
+  std::string webhook, otlp;
+  std::string watch_every = "1h";
   bool check = false;
   bool demo = false;
   std::string back_up;
@@ -72,46 +73,29 @@ sigset_t block_stop_signals() {
   return set;
 }
 
-// A folder that goes away with its owner.
-class ThrowAway {
- public:
-  static Result<std::unique_ptr<ThrowAway>> make() {
-    std::error_code error;
-    std::string path = (std::filesystem::temp_directory_path(error) / "headway-demo-XXXXXX").string();
-    if (error || ::mkdtemp(path.data()) == nullptr) {
-      return base::errno_status(path, "cannot be made", errno);
-    }
-    return std::make_unique<ThrowAway>(path);
+// What others are told of, and when.
+Status choose_listeners(const ServeOptions& given, collector::CollectorOptions& options) {
+  options.webhook.url = given.webhook;
+  if (const char* secret = std::getenv("HEADWAY_WEBHOOK_SECRET"); secret != nullptr) {
+    options.webhook.secret = secret;
   }
-  explicit ThrowAway(std::string path) : path_(std::move(path)) {}
-  ~ThrowAway() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+  if (!given.otlp.empty()) {
+    const char* headers = std::getenv("OTEL_EXPORTER_OTLP_HEADERS");
+    auto endpoint = otlp::endpoint_of(given.otlp, headers == nullptr ? "" : headers);
+    if (!endpoint.ok()) return endpoint.status();
+    options.otlp.emplace();
+    options.otlp->endpoint = std::move(*endpoint);
+    options.otlp->started_ns = base::real_ns();
+    options.otlp->version = HEADWAY_VERSION;
   }
-  ThrowAway(const ThrowAway&) = delete;
-  ThrowAway& operator=(const ThrowAway&) = delete;
-  [[nodiscard]] std::string store() const { return path_ + "/store.db"; }
+  options.watcher.on = given.watch_every != "off";
+  if (!options.watcher.on) return {};
+  const auto every = base::parse_time_option("--watch-every", given.watch_every, 60, 7 * 86'400);
+  if (every.ok()) options.watcher.every_ns = every.value();
+  return every.status();
+}
 
- private:
-  std::string path_;
-};
-
-Status run(ServeOptions given) {
-  std::unique_ptr<ThrowAway> throw_away;
-  std::optional<DemoFleet> demo;
-  if (given.demo && !given.store.empty()) {
-    return Status::invalid("--demo has a store of its own, which goes away: leave --store out");
-  }
-  if (given.demo) {
-    auto made = ThrowAway::make();
-    if (!made.ok()) return made.status();
-    throw_away = std::move(*made);
-    given.store = throw_away->store();
-    demo.emplace();
-  }
-  const sigset_t signals = block_stop_signals();  // before any thread: they inherit the mask
-  raise_descriptor_limit();
-  collector::CollectorOptions options;
+Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   if (Status status = parse_listen(given.listen, options.server); !status.ok()) return status;
   options.server.certificate_file = given.certificate;
   options.server.key_file = given.key;
@@ -121,27 +105,55 @@ Status run(ServeOptions given) {
   options.handler.demo = given.demo;
   options.handler.started_ns = base::real_ns();
   options.handler.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  auto store = open_store(given.store, true);
-  if (!store.ok()) return store.status();
-  const std::string scheme = given.certificate.empty() ? "http" : "https";
-  const bool six = options.server.address.find(':') != std::string::npos;
-  const std::string host = six ? "[" + options.server.address + "]" : options.server.address;
-  const auto log = options.log;
-  auto collector = collector::Collector::start(std::move(options), std::move(*store));
-  if (!collector.ok()) return collector.status();
-  if (demo) demo->fill(**collector, base::real_ns());
-  fmt::print("headway serve: listening on {}://{}:{}, store {}\n", scheme, host,
-             (*collector)->port(), given.demo ? "a made-up fleet" : store_path(given.store).value());
-  std::fflush(stdout);
+  return choose_listeners(given, options);
+}
+
+// "https://[::1]": where a person finds it, without the port.
+std::string address_of(const ServeOptions& given, const net::ServerOptions& server) {
+  const bool six = server.address.find(':') != std::string::npos;
+  return fmt::format("{}://{}", given.certificate.empty() ? "http" : "https",
+                     six ? "[" + server.address + "]" : server.address);
+}
+
+void tend_until_stopped(collector::Collector& collector, DemoFleet* demo, const sigset_t& signals) {
   std::string last_trouble;
   while (true) {
     const timespec second{1, 0};
-    if (::sigtimedwait(&signals, nullptr, &second) > 0) break;
-    if (demo) demo->go_on(**collector, base::real_ns());
-    const Status status = (*collector)->tend();
-    if (!status.ok() && status.message() != last_trouble) log(status.message());
+    if (::sigtimedwait(&signals, nullptr, &second) > 0) return;
+    if (demo != nullptr) demo->go_on(collector, base::real_ns());
+    const Status status = collector.tend();
+    if (!status.ok() && status.message() != last_trouble) {
+      fmt::print(stderr, "headway serve: {}\n", status.message());
+    }
     last_trouble = status.message();
   }
+}
+
+Status run(ServeOptions given) {
+  std::unique_ptr<DemoFleet> demo;
+  if (given.demo) {
+    if (!given.store.empty()) {
+      return Status::invalid("--demo has a store of its own, which goes away: leave --store out");
+    }
+    auto made = DemoFleet::make();
+    if (!made.ok()) return made.status();
+    demo = std::move(*made);
+    given.store = demo->store();
+  }
+  const sigset_t signals = block_stop_signals();  // before any thread: they inherit the mask
+  raise_descriptor_limit();
+  collector::CollectorOptions options;
+  if (Status status = choose(given, options); !status.ok()) return status;
+  auto store = open_store(given.store, true);
+  if (!store.ok()) return store.status();
+  const std::string address = address_of(given, options.server);
+  auto collector = collector::Collector::start(std::move(options), std::move(*store));
+  if (!collector.ok()) return collector.status();
+  if (demo) demo->fill(**collector, base::real_ns());
+  fmt::print("headway serve: listening on {}:{}, store {}\n", address, (*collector)->port(),
+             demo ? "a made-up fleet" : store_path(given.store).value());
+  std::fflush(stdout);
+  tend_until_stopped(**collector, demo.get(), signals);
   (*collector)->stop();
   return {};
 }
@@ -176,6 +188,17 @@ void add_serve(Verb& app, int& exit_code) {
   verb->add_option("--tls-cert", given->certificate, "Certificates for TLS, as PEM")
       ->type_name("FILE");
   verb->add_option("--tls-key", given->key, "The certificate's key, as PEM")->type_name("FILE");
+  verb->add_option("--watch-every", given->watch_every,
+                   "How often to look for regressions; off: never, as on all but one of several "
+                   "collectors of a store (default: 1h)")
+      ->type_name("TIME|off");
+  verb->add_option("--webhook", given->webhook,
+                   "Where to send a new regression, signed with HEADWAY_WEBHOOK_SECRET")
+      ->type_name("URL");
+  verb->add_option("--otlp", given->otlp,
+                   "Where to send metrics and spans of finished attempts: an OpenTelemetry "
+                   "collector, as in http://127.0.0.1:4318")
+      ->type_name("URL");
   verb->add_flag("--demo", given->demo,
                  "A made-up fleet in a store that goes away: every view of the page, in seconds");
   verb->add_flag("--check", given->check, "Only read all of the store, and say what is wrong");

@@ -2,12 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <utility>
 
+#include "base/file.h"
 #include "demo/plan.h"
 
 namespace headway::cli {
+
+base::Result<std::unique_ptr<DemoFleet>> DemoFleet::make() {
+  std::error_code error;
+  std::string path = (std::filesystem::temp_directory_path(error) / "headway-demo-XXXXXX").string();
+  if (error || ::mkdtemp(path.data()) == nullptr) {
+    return base::errno_status(path, "cannot be made", errno);
+  }
+  return std::make_unique<DemoFleet>(path);
+}
+
+DemoFleet::~DemoFleet() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
 
 void DemoFleet::send(collector::Collector& collector, Running& job, std::int64_t now_ns) {
   job.sent.resize(job.told.attempts.size());
@@ -28,6 +46,7 @@ void DemoFleet::fill(collector::Collector& collector, std::int64_t now_ns) {
     if (job.told.end_ns >= now_ns) running_.push_back(std::move(job));
   }
   collector.settle();
+  collector.look_for_regressions();
 }
 
 void DemoFleet::go_on(collector::Collector& collector, std::int64_t now_ns) {

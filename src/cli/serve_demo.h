@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/status.h"
 #include "collector/collector.h"
 #include "demo/told_job.h"
 
@@ -15,6 +18,14 @@ class DemoFleet {
  public:
   static constexpr int jobs_per_day = 14;
   static constexpr std::uint64_t seed = 20260401;
+
+  // With a folder that goes away with it.
+  static base::Result<std::unique_ptr<DemoFleet>> make();
+  explicit DemoFleet(std::string folder) : folder_(std::move(folder)) {}
+  ~DemoFleet();
+  DemoFleet(const DemoFleet&) = delete;
+  DemoFleet& operator=(const DemoFleet&) = delete;
+  [[nodiscard]] std::string store() const { return folder_ + "/store.db"; }
 
   // All that has happened until `now_ns`.
   void fill(collector::Collector& collector, std::int64_t now_ns);
@@ -29,6 +40,7 @@ class DemoFleet {
   };
   void send(collector::Collector& collector, Running& job, std::int64_t now_ns);
 
+  std::string folder_;
   std::vector<Running> running_;
 };
 

@@ -15,12 +15,16 @@ namespace headway::collector {
 [[nodiscard]] net::ServerAnswer report_job(Jobs& jobs, const std::string& tenant,
                                            const std::string& job, std::int64_t now_ns);
 
+// GET /api/v1/jobs/JOB/advice: what its largest losses are, and what to do about them.
+[[nodiscard]] net::ServerAnswer advise_job(Jobs& jobs, const std::string& tenant,
+                                           const std::string& job, std::int64_t now_ns);
+
 struct CollectorStatus {
   std::string version, engine, tenant;
   std::string_view role;  // "open": there are no tokens
   bool demo = false;
   std::int64_t now_ns = 0, started_ns = 0;
-  std::uint64_t attempts = 0;                      // of the tenant
+  std::uint64_t jobs = 0, jobs_running = 0, attempts = 0;  // of the tenant
   std::uint64_t jobs_in_mind = 0, batches = 0, records = 0;  // of the collector, since it started
 };
 // GET /api/v1/status

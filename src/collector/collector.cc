@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "net/curl_transport.h"
 
 namespace headway::collector {
 
@@ -50,6 +51,58 @@ void Collector::refresh_tables() {
   }
 }
 
+CollectorCounts Collector::counts() const {
+  CollectorCounts out;
+  out.version = version_;
+  out.engine = engine_;
+  out.started_ns = started_ns_;
+  out.intake = intake_->counts();
+  out.batches_waiting = intake_->waiting();
+  out.batches_waiting_max = batches_waiting_max_;
+  out.server = server_->counts();
+  out.jobs = jobs_->size();
+  out.questions_waiting = workers_->waiting();
+  out.readers = feed_.readers();
+  out.facts_unreadable = tables_->unreadable();
+  if (otlp_) out.otlp = otlp_->counts();
+  return out;
+}
+
+AlertCounts Collector::alert_counts(const std::string& tenant) {
+  AlertCounts out;
+  auto rows = alerts_->all(tenant);
+  if (!rows.ok()) return out;
+  for (const store::AlertRow& row : *rows) {
+    const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
+    if (!document.is_object()) continue;
+    const std::string state = document.value("state", "");
+    ++(state == "open" ? out.open : state == "acknowledged" ? out.acknowledged : out.gone);
+  }
+  return out;
+}
+
+std::vector<interchange::Family> Collector::families(const std::string& tenant) {
+  return book_.families(tenant, *tables_->snapshot(tenant), counts(), alert_counts(tenant),
+                        base::real_ns());
+}
+
+// The page at once; others when something is new or over, not whenever a number has moved.
+void Collector::tell_alert(const Alert& alert) {
+  const nlohmann::json document = nlohmann::json::parse(alert.row.document, nullptr, false);
+  const std::string state = document.value("state", "");
+  const nlohmann::json news = {{"id", alert.row.id}, {"state", state}};
+  feed_.publish(alert.row.tenant, "regression", news.dump());
+  if (!alert.fresh && state != "gone") return;
+  const nlohmann::json body = {{"event", "regression"},
+                               {"tenant", alert.row.tenant},
+                               {"id", alert.row.id},
+                               {"state", state},
+                               {"regression", document}};
+  webhook_->send(fmt::format("{}-{}-{}", alert.row.tenant, alert.row.id, state),
+                 body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                 base::real_ns());
+}
+
 Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
                                                     std::unique_ptr<store::Store> store) {
   std::unique_ptr<Collector> out(new Collector);
@@ -67,11 +120,28 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   }
   if (!options.log) options.log = [](const std::string&) {};
   out->log_ = options.log;
+  out->version_ = options.handler.version;
+  out->engine_ = options.handler.engine;
+  out->started_ns_ = options.handler.started_ns;
+  out->batches_waiting_max_ = options.intake.waiting_max;
   out->access_ = std::make_unique<Access>(options.limits);
   if (Status status = out->use_tokens(); !status.ok()) return status;
   out->jobs_ = std::make_unique<Jobs>(*out->store_, options.jobs);
   out->tables_ = std::make_unique<FleetTables>(*out->store_);
   if (auto read = out->tables_->refresh(); !read.ok()) return read.status();
+  if (options.otlp) {
+    out->otlp_ = std::make_unique<OtlpExport>(
+        *out->jobs_, std::move(*options.otlp),
+        [collector = out.get()] {
+          std::vector<TenantFamilies> all;
+          if (!collector->serving_) return all;
+          for (const std::string& tenant : collector->tables_->tenants()) {
+            all.push_back({tenant, collector->families(tenant)});
+          }
+          return all;
+        },
+        options.log);
+  }
   out->teller_ = std::make_unique<FactTeller>(
       *out->store_, *out->jobs_, options.teller, options.log,
       [collector = out.get()](const std::vector<ToldJob>& told) {
@@ -80,17 +150,29 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
           collector->feed_.publish(job.tenant, "job", news.dump());
         }
         collector->refresh_tables();
+        if (collector->otlp_) collector->otlp_->told(told);
       });
+  out->alerts_ = std::make_unique<Alerts>(*out->store_);
+  out->webhook_ = std::make_unique<Webhook>(
+      std::move(options.webhook), std::make_unique<net::CurlTransport>(net::CurlOptions{}),
+      options.log);
+  out->watcher_ = std::make_unique<Watcher>(
+      *out->store_, *out->alerts_, std::move(options.watcher), options.log,
+      [collector = out.get()](const Alert& alert) { collector->tell_alert(alert); });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
       Parts{*out->store_, *out->access_, *out->jobs_, *out->intake_, *out->workers_, *out->tables_,
-            out->feed_},
+            out->feed_, *out->alerts_, *out->watcher_,
+            [collector = out.get()](const std::string& tenant) {
+              return collector->families(tenant);
+            }},
       std::move(options.handler));
   options.server.log = options.log;
   auto server = net::HttpServer::start(std::move(options.server), *out->handler_);
   if (!server.ok()) return server.status();
   out->server_ = std::move(*server);
+  out->serving_ = true;
   return out;
 }
 
@@ -117,15 +199,24 @@ void Collector::settle() {
   teller_->flush();
 }
 
+void Collector::look_for_regressions() {
+  watcher_->look();
+}
+
 void Collector::stop() {
   constexpr int grace_ms = 5000;
   if (!server_) return;
   feed_.close();
   server_->stop(grace_ms);
+  // Those who tell end before what they tell of.
+  intake_->drain();
+  teller_->flush();
+  teller_.reset();
+  otlp_.reset();
+  watcher_.reset();
+  webhook_.reset();
   workers_.reset();
   intake_.reset();
-  teller_->flush();  // what the intake has just taken
-  teller_.reset();
   server_.reset();
 }
 

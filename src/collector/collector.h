@@ -3,6 +3,7 @@
 // Lives as long as its owner wants; start(), tend() and stop() from one thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,12 +12,17 @@
 
 #include "base/status.h"
 #include "collector/access.h"
+#include "collector/alerts.h"
 #include "collector/fact_teller.h"
 #include "collector/fleet_tables.h"
 #include "collector/handler.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/live_feed.h"
+#include "collector/metrics_page.h"
+#include "collector/otlp_export.h"
+#include "collector/watcher.h"
+#include "collector/webhook.h"
 #include "collector/workers.h"
 #include "net/http_server.h"
 #include "store/store.h"
@@ -32,6 +38,9 @@ struct CollectorOptions {
   JobsOptions jobs;
   IntakeOptions intake;
   TellerOptions teller;
+  WatcherOptions watcher;
+  WebhookOptions webhook;
+  std::optional<OtlpOptions> otlp;  // none: nothing is sent
   HandlerOptions handler;
   int workers = 2;                              // that answer questions
   std::function<void(const std::string&)> log;  // what went wrong, one line each
@@ -52,6 +61,8 @@ class Collector {
   void take_in(const std::string& job, std::uint64_t attempt, std::string body);
   // All that was taken in until now is in the fleet's account.
   void settle();
+  // Looks for regressions now, and returns when it has.
+  void look_for_regressions();
   // What is under way is answered.
   void stop();
 
@@ -59,15 +70,28 @@ class Collector {
   Collector() = default;
   base::Status use_tokens();
   void refresh_tables();
+  void tell_alert(const Alert& alert);
+  [[nodiscard]] CollectorCounts counts() const;
+  [[nodiscard]] AlertCounts alert_counts(const std::string& tenant);
+  std::vector<interchange::Family> families(const std::string& tenant);
 
   bool loopback_ = true;
+  std::atomic<bool> serving_{false};  // all parts are there
   std::function<void(const std::string&)> log_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Access> access_;
   std::unique_ptr<Jobs> jobs_;
   std::unique_ptr<FleetTables> tables_;
   LiveFeed feed_;
+  MetricsBook book_;
+  std::string version_, engine_;
+  std::int64_t started_ns_ = 0;
+  std::size_t batches_waiting_max_ = 0;
+  std::unique_ptr<OtlpExport> otlp_;
   std::unique_ptr<FactTeller> teller_;
+  std::unique_ptr<Alerts> alerts_;
+  std::unique_ptr<Webhook> webhook_;
+  std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Handler> handler_;

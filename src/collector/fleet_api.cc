@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
 
 #include "collector/answers.h"
 #include "collector/fleet_json.h"
 #include "collector/fleet_question.h"
+#include "collector/loss_api.h"
+#include "fleet/catalogue.h"
 #include "fleet/job_list.h"
 #include "fleet/rollup.h"
-#include "fleet/scan.h"
 #include "fleet/trend.h"
 
 namespace headway::collector {
@@ -25,8 +25,6 @@ using fleet::Snapshot;
 using net::ServerAnswer;
 using net::ServerRequest;
 using nlohmann::json;
-
-constexpr std::size_t values_shown_max = 200;  // of a dimension
 
 ServerAnswer bad(const Status& status) {
   return error_answer(400, status.message());
@@ -44,80 +42,33 @@ std::string text_argument(const ServerRequest& request, std::string_view name,
   return text == nullptr ? std::string(otherwise) : *text;
 }
 
-// What attempts have been seen, and how much of the fleet's time each value is.
-json dimension_json(const Snapshot& snapshot, std::size_t dimension) {
-  const fleet::DictionaryView& values = snapshot.values(static_cast<Dimension>(dimension));
-  struct Share {
-    std::uint64_t attempts = 0;
-    fleet::Int128 device_ns = 0;
-    std::uint32_t id = 0;
-  };
-  std::vector<Share> shares(values.size());
-  for (const auto& chunk : snapshot.chunks()) {
-    for (const fleet::Chunk::Job& job : chunk->jobs) {
-      if (!job.live) continue;
-      for (std::uint32_t at = job.first; at < job.first + job.count; ++at) {
-        Share& share = shares[chunk->dimensions[dimension][at]];
-        ++share.attempts;
-        for (std::uint32_t i = chunk->first_slice[at]; i < chunk->first_slice[at + 1]; ++i) {
-          share.device_ns += fleet::Int128(chunk->wall_ns[i]) * chunk->devices[at];
-        }
-      }
-    }
-  }
-  for (std::uint32_t id = 0; id < shares.size(); ++id) shares[id].id = id;
-  std::erase_if(shares, [](const Share& share) { return share.attempts == 0; });
-  std::ranges::sort(shares, [](const Share& a, const Share& b) { return a.device_ns > b.device_ns; });
-  json out = json::array();
-  for (std::size_t i = 0; i < std::min(shares.size(), values_shown_max); ++i) {
-    out.push_back({{"value", values[shares[i].id]},
-                   {"attempts", shares[i].attempts},
-                   {"device_hours", fleet::device_hours(shares[i].device_ns)}});
-  }
-  return {{"name", fleet::dimension_name(static_cast<Dimension>(dimension))},
-          {"values", std::move(out)},
-          {"more", shares.size() - std::min(shares.size(), values_shown_max)}};
-}
-
-json levers_json(const Snapshot& snapshot) {
-  std::vector<std::uint64_t> attempts(snapshot.levers().size());
-  for (const auto& chunk : snapshot.chunks()) {
-    for (const fleet::Chunk::Job& job : chunk->jobs) {
-      if (!job.live) continue;
-      for (std::uint32_t at = job.first; at < job.first + job.count; ++at) {
-        for (std::size_t i = 0; i < attempts.size(); ++i) attempts[i] += chunk->levers[at] >> i & 1;
-      }
-    }
-  }
-  json out = json::array();
-  for (std::uint32_t i = 0; i < attempts.size(); ++i) {
-    if (attempts[i] == 0) continue;
-    out.push_back({{"name", snapshot.levers()[i]}, {"attempts", attempts[i]}});
-  }
-  return out;
-}
-
 ServerAnswer dimensions_answer(const Snapshot& snapshot) {
-  json dimensions = json::array();
+  const fleet::Catalogue all = fleet::catalogue(snapshot);
+  json dimensions = json::array(), levers = json::array();
   for (std::size_t i = 0; i < fleet::kDimensions; ++i) {
-    dimensions.push_back(dimension_json(snapshot, i));
+    json values = json::array();
+    for (const fleet::Catalogue::Value& each : all.dimensions[i].values) {
+      values.push_back({{"value", each.value},
+                        {"attempts", each.attempts},
+                        {"device_hours", each.device_hours}});
+    }
+    dimensions.push_back({{"name", fleet::dimension_name(static_cast<Dimension>(i))},
+                          {"values", std::move(values)},
+                          {"more", all.dimensions[i].more}});
   }
-  const DayRange days = days_with_data(snapshot);
-  json out = {{"dimensions", std::move(dimensions)},
-              {"levers", levers_json(snapshot)},
-              {"first_day", nullptr},
-              {"last_day", nullptr}};
-  if (days.from < days.to) {
-    out["first_day"] = fleet::day_text(days.from);
-    out["last_day"] = fleet::day_text(days.to - 1);
+  for (const fleet::Catalogue::Lever& lever : all.levers) {
+    levers.push_back({{"name", lever.name}, {"attempts", lever.attempts}});
   }
-  return json_answer(200, to_text(out));
-}
-
-void add_selection(json& out, const Selection& selection) {
-  out["from"] = fleet::day_text(selection.from_day);
-  out["to"] = fleet::day_text(selection.to_day);
-  out["weight"] = selection.weight == fleet::Weight::device ? "device" : "job";
+  const auto day_json = [](const std::optional<std::int32_t>& day) {
+    return day ? json(fleet::day_text(*day)) : json();
+  };
+  return json_answer(200, to_text({{"dimensions", std::move(dimensions)},
+                                   {"levers", std::move(levers)},
+                                   {"first_day", day_json(all.first_day)},
+                                   {"last_day", day_json(all.last_day)},
+                                   {"jobs", all.jobs},
+                                   {"jobs_running", all.jobs_running},
+                                   {"attempts", all.attempts}}));
 }
 
 ServerAnswer rollup_answer(const ServerRequest& request, const Snapshot& snapshot) {
@@ -229,9 +180,7 @@ json job_json(const fleet::ListedJob& job) {
 
 }  // namespace
 
-ServerAnswer fleet_answer(Place place, const ServerRequest& request, const Snapshot& snapshot,
-                          std::int64_t now_ns) {
-  (void)now_ns;
+ServerAnswer fleet_answer(Place place, const ServerRequest& request, const Snapshot& snapshot) {
   switch (place) {
     case Place::dimensions:
       return dimensions_answer(snapshot);
@@ -239,6 +188,14 @@ ServerAnswer fleet_answer(Place place, const ServerRequest& request, const Snaps
       return rollup_answer(request, snapshot);
     case Place::trend:
       return trend_answer(request, snapshot);
+    case Place::losses:
+      return losses_answer(request, snapshot);
+    case Place::failures:
+      return failures_answer(request, snapshot);
+    case Place::hosts:
+      return hosts_answer(request, snapshot);
+    case Place::waterfall:
+      return waterfall_answer(request, snapshot);
     default:
       return error_answer(404, "there is nothing here");
   }

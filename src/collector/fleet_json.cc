@@ -57,6 +57,12 @@ json group_json(const fleet::RollupGroup& group, const std::vector<std::string>&
           {"unit", weight == fleet::Weight::device ? "device_hours" : "pct"}};
 }
 
+void add_selection(json& out, const fleet::Selection& selection) {
+  out["from"] = fleet::day_text(selection.from_day);
+  out["to"] = fleet::day_text(selection.to_day);
+  out["weight"] = selection.weight == fleet::Weight::device ? "device" : "job";
+}
+
 std::string to_text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }

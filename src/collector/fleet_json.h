@@ -29,6 +29,8 @@ namespace headway::collector {
 [[nodiscard]] nlohmann::json group_json(const fleet::RollupGroup& group,
                                         const std::vector<std::string>& names,
                                         fleet::Weight weight);
+// What was asked of: days and weight.
+void add_selection(nlohmann::json& out, const fleet::Selection& selection);
 [[nodiscard]] std::string to_text(const nlohmann::json& json);
 
 }  // namespace headway::collector

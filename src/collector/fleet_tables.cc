@@ -36,6 +36,13 @@ std::shared_ptr<const fleet::Snapshot> FleetTables::snapshot(const std::string& 
   return found->second.snapshot();
 }
 
+std::vector<std::string> FleetTables::tenants() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> out;
+  for (const auto& [tenant, table] : tables_) out.push_back(tenant);
+  return out;
+}
+
 std::uint64_t FleetTables::unreadable() const {
   const std::lock_guard lock(mutex_);
   return unreadable_;

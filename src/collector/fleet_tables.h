@@ -25,6 +25,7 @@ class FleetTables {
   base::Result<std::vector<std::string>> refresh();
   // As of the last refresh; of a tenant without facts, an empty one.
   [[nodiscard]] std::shared_ptr<const fleet::Snapshot> snapshot(const std::string& tenant);
+  [[nodiscard]] std::vector<std::string> tenants() const;
   // Rows that could not be read, since the beginning.
   [[nodiscard]] std::uint64_t unreadable() const;
 

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/alert_api.h"
 #include "collector/answers.h"
 #include "collector/api.h"
 #include "collector/fleet_api.h"
 #include "collector/fleet_question.h"
 #include "collector/page.h"
 #include "collector/timeline_api.h"
+#include "fleet/catalogue.h"
 #include "ingest/format.h"
 
 namespace headway::collector {
@@ -95,7 +97,10 @@ ServerAnswer Handler::status(const std::string& tenant, std::string_view authori
   out.demo = options_.demo;
   out.now_ns = base::real_ns();
   out.started_ns = options_.started_ns;
-  out.attempts = parts_.tables.snapshot(tenant)->attempts();
+  const fleet::Catalogue all = fleet::catalogue(*parts_.tables.snapshot(tenant));
+  out.jobs = all.jobs;
+  out.jobs_running = all.jobs_running;
+  out.attempts = all.attempts;
   out.jobs_in_mind = parts_.jobs.size();
   out.batches = counts.batches;
   out.records = counts.slots;
@@ -123,14 +128,28 @@ ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,
   switch (route.place) {
     case Place::status:
       return status(tenant, request.header("authorization"));
+    case Place::metrics:
+      return metrics_answer(parts_.families(tenant), request.header("accept"));
     case Place::jobs:
       return jobs_answer(request, *parts_.tables.snapshot(tenant), now_ns);
     case Place::report:
       return report_job(parts_.jobs, tenant, route.job, now_ns);
+    case Place::advice:
+      return advise_job(parts_.jobs, tenant, route.job, now_ns);
     case Place::timeline:
       return timeline(route, request, tenant);
+    case Place::regressions:
+      return regressions_answer(parts_.alerts, parts_.watcher, tenant, request);
+    case Place::acknowledge: {
+      ServerAnswer answer = acknowledge_answer(parts_.alerts, tenant, route.id, request, now_ns);
+      if (answer.status == 200) {
+        parts_.feed.publish(tenant, "regression",
+                            fmt::format("{{\"id\":{},\"state\":\"acknowledged\"}}", route.id));
+      }
+      return answer;
+    }
     default:
-      return fleet_answer(route.place, request, *parts_.tables.snapshot(tenant), now_ns);
+      return fleet_answer(route.place, request, *parts_.tables.snapshot(tenant));
   }
 }
 

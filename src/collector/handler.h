@@ -7,13 +7,17 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "collector/access.h"
+#include "collector/alerts.h"
 #include "collector/fleet_tables.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/live_feed.h"
+#include "collector/metrics_page.h"
 #include "collector/route.h"
+#include "collector/watcher.h"
 #include "collector/workers.h"
 #include "net/http_server.h"
 #include "store/store.h"
@@ -29,6 +33,10 @@ struct Parts {
   Workers& workers;
   FleetTables& tables;
   LiveFeed& feed;
+  Alerts& alerts;
+  Watcher& watcher;
+  // What /metrics tells a tenant.
+  std::function<std::vector<interchange::Family>(const std::string& tenant)> families;
 };
 
 struct HandlerOptions {
@@ -40,7 +48,8 @@ struct HandlerOptions {
 
 class Handler final : public net::RequestHandler {
  public:
-  Handler(Parts parts, HandlerOptions options) : parts_(parts), options_(std::move(options)) {}
+  Handler(Parts parts, HandlerOptions options)
+      : parts_(std::move(parts)), options_(std::move(options)) {}
 
   net::Admission admit(const net::ServerRequest& head) override;
   void handle(net::ServerRequest request, std::shared_ptr<net::Reply> reply) override;

@@ -72,6 +72,11 @@ IntakeCounts Intake::counts() const {
   return counts_;
 }
 
+std::size_t Intake::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 std::vector<Offered> Intake::next() {
   std::unique_lock lock(mutex_);
   wake_.wait(lock, [&] { return stop_ || !waiting_.empty(); });

@@ -53,6 +53,7 @@ class Intake {
   // Until all that was offered before is answered.
   void drain();
   [[nodiscard]] IntakeCounts counts() const;
+  [[nodiscard]] std::size_t waiting() const;
 
  private:
   struct Item;

@@ -57,6 +57,7 @@ Route job_route(const std::vector<std::string>& parts) {
   if (parts.size() != 5 || !base::is_job_name(parts[3])) return {};
   const Place place = parts[4] == "report"     ? Place::report
                       : parts[4] == "timeline" ? Place::timeline
+                      : parts[4] == "advice"   ? Place::advice
                                                : Place::none;
   return {.place = place, .job = parts[3]};
 }

@@ -20,6 +20,7 @@ enum class Place : std::uint8_t {
   jobs,
   report,
   timeline,
+  advice,
   events,
   dimensions,
   rollup,

@@ -25,6 +25,11 @@ bool Workers::add(std::function<void()> work) {
   return true;
 }
 
+std::size_t Workers::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 void Workers::run() {
   std::unique_lock lock(mutex_);
   while (true) {

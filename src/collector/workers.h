@@ -21,12 +21,13 @@ class Workers {
 
   // False: there is no room.
   bool add(std::function<void()> work);
+  [[nodiscard]] std::size_t waiting() const;
 
  private:
   void run();
 
   const std::size_t waiting_max_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::function<void()>> waiting_;
   bool stop_ = false;

@@ -25,10 +25,10 @@ struct Family {
   double fails_per_day;
 };
 constexpr std::array<Family, 5> kFamilies = {{
-    {"dlrm-ctr", "ads", "h100", "east", 8, 0.30, 420, 7, 0.04, 0.9},
-    {"dlrm-cvr", "ads", "h100", "west", 8, 0.20, 380, 5, 0.05, 0.8},
+    {"dlrm-ctr", "ads", "h100", "east", 8, 0.30, 620, 6, 0.04, 1.2},
+    {"dlrm-cvr", "ads", "h100", "west", 8, 0.20, 540, 5, 0.05, 1.0},
     {"ranker-v4", "feed", "a100", "east", 4, 0.25, 260, 6, 0.03, 0.6},
-    {"llm-7b", "language", "h100", "west", 8, 0.10, 600, 14, 0.02, 1.6},
+    {"llm-7b", "language", "h100", "west", 8, 0.10, 900, 9, 0.09, 2.6},
     {"detector", "vision", "a100", "west", 2, 0.15, 150, 4, 0.12, 0.5},
 }};
 constexpr std::size_t kGrowing = 3;  // the family of the mix shift
@@ -106,7 +106,7 @@ class Planner {
     const auto place = static_cast<int>(&family - kFamilies.data());
     return day >= kCachesFromDay + 4 * place;
   }
-  bool has_new_torch(int day) { return day >= kRegressionDay || (day > 70 && uniform() < 0.1); }
+  bool has_new_torch(int day) { return day >= kRegressionDay || (day > 80 && uniform() < 0.1); }
 
   void describe(PlannedJob& job, const Family& family, int day) {
     const bool cached = has_cache(family, day);
@@ -128,7 +128,7 @@ class Planner {
   void time_it(PlannedJob& job, const Family& family) {
     job.queued_ns = around(240, 1.0);
     job.scheduling_ns = around(20, 0.3);
-    job.hardware_setup_ns = around(55, 0.2);
+    job.hardware_setup_ns = around(95, 0.2);
     for (const double seconds : {14.0, 4.0, 18.0, 22.0, 30.0, 6.0, 5.0, 25.0}) {
       job.stages_ns.push_back(around(seconds, 0.1));
     }

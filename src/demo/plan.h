@@ -23,7 +23,7 @@ inline constexpr int kDays = 90;
 inline constexpr int kCachesFromDay = 25;     // of the ninety
 inline constexpr int kMixShiftDay = 40;
 inline constexpr int kPreemptionsDay = 58, kPreemptionsDays = 4;
-inline constexpr int kRegressionDay = 80;
+inline constexpr int kRegressionDay = 86;
 inline constexpr const char* kRegressedFamily = "dlrm-ctr";
 inline constexpr const char* kLemonHost = "gpu-017";
 

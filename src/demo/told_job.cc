@@ -38,6 +38,9 @@ class Teller {
   }
 
   ToldAttempt attempt(std::size_t i) {
+    // No two starts are alike, of one job either.
+    compile_ns_ = part(plan_.compile_ns, 0.85 + 0.3 * uniform());
+    pace_ = 0.85 + 0.3 * uniform();
     const PlannedEnd* before = i == 0 ? nullptr : &plan_.ends[i - 1];
     const bool requeued = before == nullptr || before->origin == HW_ORIGIN_PREEMPTION;
     if (requeued) {
@@ -71,7 +74,7 @@ class Teller {
       agent.add(EventType::mark, t_ += plan_.scheduling_ns, HW_MARK_ALLOCATED);
       t_ += plan_.hardware_setup_ns;
     } else {
-      t_ += 8 * kSecond;
+      t_ += part(9 * kSecond, 0.6 + 0.8 * uniform());
     }
     agent.add(EventType::mark, t_, HW_MARK_LAUNCHER_START);
   }
@@ -80,8 +83,8 @@ class Teller {
   void start(std::span<JournalMaker> ranks, std::size_t i) {
     for (std::size_t stage = 0; stage < plan_.stages_ns.size(); ++stage) {
       const bool last = stage + 1 == plan_.stages_ns.size();
-      if (last && i > 0) run_stage(ranks, HW_PHASE_RESTORE, plan_.restore_ns);
-      run_stage(ranks, event::kInitStages[stage], plan_.stages_ns[stage]);
+      if (last && i > 0) run_stage(ranks, HW_PHASE_RESTORE, part(plan_.restore_ns, pace_));
+      run_stage(ranks, event::kInitStages[stage], part(plan_.stages_ns[stage], pace_));
     }
     if (i == 0) return;
     for (JournalMaker& rank : ranks) {
@@ -109,7 +112,7 @@ class Teller {
     bool first = true;
     while (step < plan_.steps) {
       const std::int64_t length_ns = part(plan_.step_ns, 0.97 + 0.06 * uniform());
-      const std::int64_t compile_ns = first ? plan_.compile_ns : 0;
+      const std::int64_t compile_ns = first ? compile_ns_ : 0;
       if (t_ + length_ns > until_ns && !first) {
         cut(ranks, step + 1, until_ns);
         break;
@@ -176,7 +179,7 @@ class Teller {
       agent.add(EventType::mark, t_, HW_MARK_FAILURE, event::pack_end_a(info),
                 event::pack_end_b(info));
       if (!end.category.empty()) agent.attr(t_, "failure_category", end.category);
-      t_ += 4 * kSecond;
+      t_ += part(5 * kSecond, 0.6 + 0.8 * uniform());
     } else {
       t_ += 3 * kSecond;
     }
@@ -187,6 +190,8 @@ class Teller {
   const PlannedJob& plan_;
   std::mt19937_64 random_;
   std::int64_t t_ = 0;
+  std::int64_t compile_ns_ = 0;  // of this attempt
+  double pace_ = 1;              // of its other stages
   std::int64_t restored_ = 0;  // step that the next attempt goes on from
   std::uint64_t allocation_ = 0, launch_ = 0;
   bool over_ = false;

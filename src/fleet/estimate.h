@@ -31,17 +31,18 @@ struct Doubt {
 // 0.025^(1/jobs). None with less than two jobs.
 class RatioDoubt {
  public:
-  RatioDoubt(double y, double x) : y_(y), x_(x) {}
-  void add(double y, double x) {
+  RatioDoubt(double y, double x) : y_(y), x_(x), share_(x > 0 ? y / x : 0) {}
+  void add(double y, double x) { add(y, x, 1 / (x_ - x)); }
+  // For several shares of one x: what 1 ÷ (Σx − x) is.
+  void add(double y, double x, double rest_inverse) {
     if (x <= 0) return;
     ++jobs_;
     xx_ += x * x;
-    const double rest = x_ - x;
-    if (rest <= x_ * 1e-12) {
+    if (x_ - x <= x_ * 1e-12) {
       one_is_all_ = true;
       return;
     }
-    const double without = (y_ - y) / rest - y_ / x_;
+    const double without = (y_ - y) * rest_inverse - share_;
     squares_ += without * without;
     fourths_ += without * without * without * without;
   }
@@ -49,7 +50,7 @@ class RatioDoubt {
   [[nodiscard]] std::optional<double> standard_error() const;
 
  private:
-  double y_, x_;
+  double y_, x_, share_;
   double xx_ = 0, squares_ = 0, fourths_ = 0;
   std::uint64_t jobs_ = 0;
   bool one_is_all_ = false;

@@ -189,7 +189,7 @@ TEST(Survival, NothingIsOver) {
   EXPECT_FALSE(durations.p50_s);
 }
 
-TEST(Survival, ManyAreSortedAsFewAre) {
+TEST(Survival, AgreesWithTheDefinition) {
   std::mt19937_64 random(3);
   std::vector<Lasted> all;
   for (std::uint32_t i = 0; i < 5000; ++i) {

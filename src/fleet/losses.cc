@@ -25,12 +25,15 @@ class LossGathering {
       : names_(snapshot.jobs()), filter_(snapshot, selection), weight_(selection.weight) {
     each_job(snapshot, filter_,
              [&](const Chunk& chunk, const Chunk::Job& job) { take(chunk, job); });
+    if (weight_ == Weight::device) device_ns_ = job_ns_;
   }
   [[nodiscard]] Losses finish() const;
 
  private:
   void take(const Chunk& chunk, const Chunk::Job& job);
   void take_attempt(const Chunk& chunk, std::uint32_t at, std::uint32_t job);
+  void add(std::size_t bucket, Int128 device_ns, const Chunk& chunk, std::uint32_t at,
+           std::uint32_t job);
   void rank(std::size_t bucket, const Worst& attempt);
   [[nodiscard]] bool worse(const Worst& a, const Worst& b) const {
     if (a.device_ns != b.device_ns) return a.device_ns > b.device_ns;
@@ -45,6 +48,7 @@ class LossGathering {
   std::array<double, kBuckets> shares_{};
   std::array<std::uint64_t, kBuckets> attempts_{};
   std::array<std::vector<Worst>, kBuckets> worst_;
+  BucketSums least_{};  // below this an attempt is not among the worst
   double jobs_ = 0;
 };
 
@@ -57,26 +61,38 @@ void LossGathering::rank(std::size_t bucket, const Worst& attempt) {
   const auto place = std::ranges::upper_bound(
       worst, attempt, [&](const Worst& a, const Worst& b) { return worse(a, b); });
   worst.insert(place, attempt);
+  if (worst.size() == Loss::worst_max) least_[bucket] = worst.back().device_ns;
+}
+
+void LossGathering::add(std::size_t bucket, Int128 device_ns, const Chunk& chunk, std::uint32_t at,
+                        std::uint32_t job) {
+  job_ns_[bucket] += device_ns;
+  ++attempts_[bucket];
+  if (device_ns >= least_[bucket]) rank(bucket, {job, chunk.attempt[at], device_ns});
 }
 
 void LossGathering::take_attempt(const Chunk& chunk, std::uint32_t at, std::uint32_t job) {
-  std::array<std::int64_t, kBuckets> ns{};
+  const std::uint32_t begin = chunk.first_slice[at], end = chunk.first_slice[at + 1];
+  const std::int64_t devices = chunk.devices[at];
+  if (end - begin == 1) {  // as most have
+    if (!filter_.has_day(chunk.day[begin])) return;
+    const Packed packed = chunk.slice_buckets(begin);
+    packed.each(
+        [&](std::size_t b, std::int64_t ns) { add(b, Int128{ns} * devices, chunk, at, job); });
+    job_mask_ |= packed.mask;
+    return;
+  }
+  BucketSums ns{};
   std::uint32_t mask = 0;
-  for (std::uint32_t i = chunk.first_slice[at]; i < chunk.first_slice[at + 1]; ++i) {
+  for (std::uint32_t i = begin; i < end; ++i) {
     if (!filter_.has_day(chunk.day[i])) continue;
     const Packed packed = chunk.slice_buckets(i);
-    // Slices of garbage can be years each, so what would not fit stays at the type's end.
-    packed.each([&](std::size_t b, std::int64_t more) {
-      if (__builtin_add_overflow(ns[b], more, &ns[b])) ns[b] = INT64_MAX;
-    });
+    packed.each([&](std::size_t b, std::int64_t more) { ns[b] += more; });
     mask |= packed.mask;
   }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const auto b = static_cast<std::size_t>(std::countr_zero(left));
-    const Int128 device_ns = Int128{ns[b]} * chunk.devices[at];
-    job_ns_[b] += device_ns;
-    ++attempts_[b];
-    rank(b, {job, chunk.attempt[at], device_ns});
+    add(b, ns[b] * devices, chunk, at, job);
   }
   job_mask_ |= mask;
 }
@@ -86,7 +102,7 @@ void LossGathering::take(const Chunk& chunk, const Chunk::Job& job) {
   for (std::uint32_t at = job.first; at < job.first + job.count; ++at) {
     if (filter_.has_attempt(chunk, at)) take_attempt(chunk, at, job.id);
   }
-  if (job_mask_ == 0) return;
+  if (job_mask_ == 0 || weight_ == Weight::device) return;  // then job_ns_ is that of all jobs
   Int128 wall_ns = 0;
   for (const Int128 each : job_ns_) wall_ns += each;
   const double wall = static_cast<double>(wall_ns);

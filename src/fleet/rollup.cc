@@ -16,17 +16,11 @@ using timeline::kBuckets;
 // What a job, or a whole group, has on the chosen days.
 struct Part {
   std::array<Int128, kBuckets> device_ns{};
-  std::uint32_t mask = 0;  // of device_ns that are not 0
   Int128 wall_device_ns = 0, failure_device_ns = 0, wall_ns = 0, queued_ns = 0;
   std::uint64_t saves = 0, attempts = 0, running = 0;
-  bool any = false;
 
   void add(const Part& other) {
-    for (std::uint32_t left = other.mask; left != 0; left &= left - 1) {
-      const auto b = static_cast<std::size_t>(std::countr_zero(left));
-      device_ns[b] += other.device_ns[b];
-    }
-    mask |= other.mask;
+    for (std::size_t b = 0; b < kBuckets; ++b) device_ns[b] += other.device_ns[b];
     wall_device_ns += other.wall_device_ns;
     failure_device_ns += other.failure_device_ns;
     wall_ns += other.wall_ns;
@@ -35,18 +29,24 @@ struct Part {
     attempts += other.attempts;
     running += other.running;
   }
-  void clear() {
-    for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-      device_ns[static_cast<std::size_t>(std::countr_zero(left))] = 0;
-    }
-    mask = 0;
-    wall_device_ns = failure_device_ns = wall_ns = queued_ns = 0;
-    saves = attempts = running = 0;
-    any = false;
-  }
   [[nodiscard]] double effective() const {
     return static_cast<double>(device_ns[timeline::index(Bucket::effective)]);
   }
+};
+
+// The job at hand in one group: nanoseconds while its attempts have the same number of devices, as
+// they nearly always do. They go on to the group, times devices, when that changes or the job ends.
+struct Own {
+  std::array<std::int64_t, kBuckets> ns{};
+  std::uint32_t mask = 0;  // of ns that are not 0
+  std::uint32_t devices = 0;
+  std::int64_t wall_ns = 0, failure_ns = 0;
+  bool any = false;
+  // Device time so far, as what the doubt is reckoned from; parts only where jobs weigh the same.
+  double wall = 0, effective = 0, failure = 0;
+  std::array<double, kBuckets> parts{};
+  // Slices of garbage can be years each: so much fits in beside one more of them.
+  static constexpr std::int64_t wall_ns_max = std::int64_t{1} << 61;
 };
 
 struct Sum {
@@ -60,12 +60,13 @@ struct Sum {
 // One job in one group: what the doubt of shares is reckoned from.
 struct Drawn {
   std::uint32_t group;
+  bool whole;  // all of the job: it stands for it in the total, too
   double wall, effective, failure;
 };
 
-struct Waited {
-  std::uint32_t group;
-  Lasted lasted;
+struct Waits {
+  std::vector<std::uint32_t> groups;
+  std::vector<Lasted> lasted;
 };
 
 constexpr std::int32_t kEver = 1 << 20;  // days
@@ -83,8 +84,12 @@ class Gathering {
         sums_(groups_ + 2),
         own_(groups_ + 2) {
     HW_CHECK(!by.day || by.dimensions.empty());
+    drawn_.reserve(snapshot.attempts());
+    starts_.groups.reserve(snapshot.attempts());
+    starts_.lasted.reserve(snapshot.attempts());
     each_job(snapshot, filter_,
              [&](const Chunk& chunk, const Chunk::Job& job) { take(chunk, job); });
+    add_total();
   }
   // Groups are numbered from 0; the rest is groups(), all together groups() + 1.
   [[nodiscard]] std::uint32_t groups() const { return groups_; }
@@ -97,23 +102,28 @@ class Gathering {
   void take(const Chunk& chunk, const Chunk::Job& job);
   void take_attempt(const Chunk& chunk, std::uint32_t at);
   void take_failure(const EncodedAttempt::Failed& failure, std::uint32_t at, const Chunk& chunk);
+  void settle(Own& own, Sum& sum);
   void end_job();
-  void draw(std::uint32_t group, const Part& part);
   [[nodiscard]] std::uint32_t group_of(const Chunk& chunk, std::uint32_t at,
                                        std::int32_t day) const {
     if (!by_day_) return series_.of(chunk, at);
     return days_.has(day) ? static_cast<std::uint32_t>(day - days_.from) : groups_;
   }
-  Part& own(std::uint32_t group) {
-    Part& part = own_[group];
-    if (!part.any) {
-      part.any = true;
+  Own& own(std::uint32_t group, std::uint32_t devices) {
+    Own& each = own_[group];
+    if (!each.any) {
+      each.any = true;
+      each.devices = devices;
       touched_.push_back(group);
+    } else if (each.devices != devices || each.wall_ns > Own::wall_ns_max) {
+      settle(each, sums_[group]);
+      each.devices = devices;
     }
-    return part;
+    return each;
   }
+  void add_total();
   void finish_shares(std::vector<RollupGroup>& out) const;
-  void finish_waits(const std::vector<Waited>& waits, std::optional<Durations> RollupGroup::* field,
+  void finish_waits(const Waits& waits, std::optional<Durations> RollupGroup::* field,
                     std::vector<RollupGroup>& out) const;
 
   Filter filter_;
@@ -124,11 +134,10 @@ class Gathering {
   SeriesIndex series_;
   std::uint32_t groups_;
   std::vector<Sum> sums_;
-  std::vector<Part> own_;  // of the job at hand
+  std::vector<Own> own_;
   std::vector<std::uint32_t> touched_;
-  std::uint64_t job_attempts_ = 0, job_running_ = 0;
   std::vector<Drawn> drawn_;
-  std::vector<Waited> starts_, recoveries_;
+  Waits starts_, recoveries_;
 };
 
 void Gathering::take(const Chunk& chunk, const Chunk::Job& job) {
@@ -139,8 +148,9 @@ void Gathering::take(const Chunk& chunk, const Chunk::Job& job) {
   each_wait(chunk, job, [&](const Wait& wait) {
     const std::int32_t day = day_of(wait.from_ns);
     if (!filter_.has_day(day) || !filter_.has_attempt(chunk, wait.at)) return;
-    (wait.recovery ? recoveries_ : starts_)
-        .push_back({group_of(chunk, wait.at, day), {wait.length_ns, job.id, wait.over}});
+    Waits& waits = wait.recovery ? recoveries_ : starts_;
+    waits.groups.push_back(group_of(chunk, wait.at, day));
+    waits.lasted.push_back({wait.length_ns, job.id, wait.over});
   });
 }
 
@@ -150,15 +160,13 @@ void Gathering::take_attempt(const Chunk& chunk, std::uint32_t at) {
   for (std::uint32_t i = chunk.first_slice[at]; i < chunk.first_slice[at + 1]; ++i) {
     if (!filter_.has_day(chunk.day[i])) continue;
     const std::uint32_t group = group_of(chunk, at, chunk.day[i]);
-    Part& part = own(group);
+    Own& each = own(group, devices);
     const Packed packed = chunk.slice_buckets(i);
-    packed.each([&](std::size_t bucket, std::int64_t ns) {
-      part.device_ns[bucket] += Int128{ns} * devices;
-    });
-    part.mask |= packed.mask;
-    part.wall_device_ns += Int128{chunk.wall_ns[i]} * devices;
-    part.failure_device_ns += Int128{chunk.failure_ns[i]} * devices;
-    part.wall_ns += chunk.wall_ns[i];
+    packed.each([&](std::size_t bucket, std::int64_t ns) { each.ns[bucket] += ns; });
+    each.mask |= packed.mask;
+    each.wall_ns += chunk.wall_ns[i];
+    each.failure_ns += chunk.failure_ns[i];
+    Part& part = sums_[group].part;
     part.queued_ns += chunk.queued_ns[i];
     part.saves += chunk.saves[i];
     if (counted != group) {
@@ -168,8 +176,9 @@ void Gathering::take_attempt(const Chunk& chunk, std::uint32_t at) {
     }
   }
   if (counted != Chunk::kNone) {
-    ++job_attempts_;
-    job_running_ += chunk.ending[at] == Ending::running ? 1 : 0;
+    Part& total = sums_[groups_ + 1].part;
+    ++total.attempts;
+    total.running += chunk.ending[at] == Ending::running ? 1 : 0;
   }
   if (const std::uint32_t row = chunk.failure[at]; row != Chunk::kNone) {
     take_failure(chunk.failures[row], at, chunk);
@@ -180,51 +189,88 @@ void Gathering::take_failure(const EncodedAttempt::Failed& failure, std::uint32_
                              const Chunk& chunk) {
   const std::int32_t day = day_of(failure.t_ns);
   if (!filter_.has_day(day)) return;
-  for (const std::uint32_t group : {group_of(chunk, at, day), groups_ + 1}) {
-    Sum& sum = sums_[group];
-    if (failure.origin == Origin::user) {
-      ++sum.user_errors;
-    } else if (failure.origin == Origin::preemption) {
-      ++sum.preemptions;
-    } else {
-      ++sum.failures;
-    }
-    sum.unsaved_device_ns += Int128{failure.unsaved_ns} * chunk.devices[at];
-  }
-}
-
-void Gathering::draw(std::uint32_t group, const Part& part) {
-  Sum& sum = sums_[group];
-  sum.part.add(part);
-  ++sum.jobs;
-  if (part.wall_device_ns == 0) return;
-  ++sum.jobs_with_wall;
-  const auto wall = static_cast<double>(part.wall_device_ns);
-  drawn_.push_back({group, wall, part.effective(), static_cast<double>(part.failure_device_ns)});
-  if (weight_ == Weight::device) return;
-  for (std::uint32_t left = part.mask; left != 0; left &= left - 1) {
-    const auto b = static_cast<std::size_t>(std::countr_zero(left));
-    sum.shares[b] += static_cast<double>(part.device_ns[b]) / wall;
-  }
-}
-
-void Gathering::end_job() {
-  const std::uint32_t all = groups_ + 1;
-  if (touched_.size() == 1) {
-    draw(all, own_[touched_[0]]);
+  Sum& sum = sums_[group_of(chunk, at, day)];
+  if (failure.origin == Origin::user) {
+    ++sum.user_errors;
+  } else if (failure.origin == Origin::preemption) {
+    ++sum.preemptions;
   } else {
-    for (const std::uint32_t group : touched_) own_[all].add(own_[group]);
-    own_[all].attempts = job_attempts_;  // one that is in several groups is still one
-    own_[all].running = job_running_;
-    draw(all, own_[all]);
-    own_[all].clear();
+    ++sum.failures;
   }
+  sum.unsaved_device_ns += Int128{failure.unsaved_ns} * chunk.devices[at];
+}
+
+// What the job has had so far with one number of devices goes to the group.
+void Gathering::settle(Own& own, Sum& sum) {
+  const std::int64_t devices = own.devices;
+  for (std::uint32_t left = own.mask; left != 0; left &= left - 1) {
+    const auto b = static_cast<std::size_t>(std::countr_zero(left));
+    sum.part.device_ns[b] += Int128{own.ns[b]} * devices;
+  }
+  sum.part.wall_device_ns += Int128{own.wall_ns} * devices;
+  sum.part.failure_device_ns += Int128{own.failure_ns} * devices;
+  sum.part.wall_ns += own.wall_ns;
+  const auto weight = static_cast<double>(devices);
+  own.wall += weight * static_cast<double>(own.wall_ns);
+  own.failure += weight * static_cast<double>(own.failure_ns);
+  own.effective += weight * static_cast<double>(own.ns[timeline::index(Bucket::effective)]);
+  for (std::uint32_t left = own.mask; left != 0; left &= left - 1) {
+    const auto b = static_cast<std::size_t>(std::countr_zero(left));
+    if (weight_ == Weight::job) own.parts[b] += weight * static_cast<double>(own.ns[b]);
+    own.ns[b] = 0;
+  }
+  own.mask = 0;
+  own.wall_ns = own.failure_ns = 0;
+}
+void Gathering::end_job() {
+  Sum& total = sums_[groups_ + 1];
+  double wall = 0, effective = 0, failure = 0;
+  std::array<double, kBuckets> parts{};
+  const bool whole = touched_.size() == 1;
   for (const std::uint32_t group : touched_) {
-    draw(group, own_[group]);
-    own_[group].clear();
+    Own& own = own_[group];
+    Sum& sum = sums_[group];
+    settle(own, sum);
+    ++sum.jobs;
+    if (own.wall > 0) {
+      ++sum.jobs_with_wall;
+      drawn_.push_back({group, whole, own.wall, own.effective, own.failure});
+      wall += own.wall;
+      effective += own.effective;
+      failure += own.failure;
+      for (std::size_t b = 0; weight_ == Weight::job && b < kBuckets; ++b) {
+        sum.shares[b] += own.parts[b] / own.wall;
+        parts[b] += own.parts[b];
+        own.parts[b] = 0;
+      }
+    }
+    own.wall = own.effective = own.failure = 0;
+    own.any = false;
   }
   touched_.clear();
-  job_attempts_ = job_running_ = 0;
+  ++total.jobs;
+  if (wall <= 0) return;
+  ++total.jobs_with_wall;
+  if (!whole) drawn_.push_back({groups_ + 1, false, wall, effective, failure});
+  for (std::size_t b = 0; weight_ == Weight::job && b < kBuckets; ++b) {
+    total.shares[b] += parts[b] / wall;
+  }
+}
+
+// What was counted in groups only; integers, so it makes no difference when.
+void Gathering::add_total() {
+  Sum& total = sums_[groups_ + 1];
+  const std::uint64_t attempts = total.part.attempts, running = total.part.running;
+  for (std::uint32_t i = 0; i <= groups_; ++i) {
+    const Sum& sum = sums_[i];
+    total.part.add(sum.part);
+    total.failures += sum.failures;
+    total.user_errors += sum.user_errors;
+    total.preemptions += sum.preemptions;
+    total.unsaved_device_ns += sum.unsaved_device_ns;
+  }
+  total.part.attempts = attempts;  // one that is in several groups is still one
+  total.part.running = running;
 }
 
 void Gathering::finish_shares(std::vector<RollupGroup>& out) const {
@@ -237,18 +283,23 @@ void Gathering::finish_shares(std::vector<RollupGroup>& out) const {
     failure.emplace_back(failed, wall);
     idle.emplace_back(wall - sum.part.effective() - failed, wall);
   }
-  for (const Drawn& each : drawn_) {
+  const auto add = [&](const Drawn& each, std::uint32_t group) {
     const double waited = each.wall - each.effective - each.failure;
     if (weight_ == Weight::job) {
-      MeanShareDoubt* mean = &means[3 * each.group];
+      MeanShareDoubt* mean = &means[3 * group];
       mean[0].add(each.effective / each.wall);
       mean[1].add(each.failure / each.wall);
       mean[2].add(waited / each.wall);
     } else {
-      effective[each.group].add(each.effective, each.wall);
-      failure[each.group].add(each.failure, each.wall);
-      idle[each.group].add(waited, each.wall);
+      const double rest = static_cast<double>(sums_[group].part.wall_device_ns) - each.wall;
+      effective[group].add(each.effective, each.wall, 1 / rest);
+      failure[group].add(each.failure, each.wall, 1 / rest);
+      idle[group].add(waited, each.wall, 1 / rest);
     }
+  };
+  for (const Drawn& each : drawn_) {
+    add(each, each.group);
+    if (each.whole) add(each, groups_ + 1);
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
     const bool by_job = weight_ == Weight::job;
@@ -258,27 +309,23 @@ void Gathering::finish_shares(std::vector<RollupGroup>& out) const {
   }
 }
 
-void Gathering::finish_waits(const std::vector<Waited>& waits,
-                             std::optional<Durations> RollupGroup::* field,
+void Gathering::finish_waits(const Waits& waits, std::optional<Durations> RollupGroup::* field,
                              std::vector<RollupGroup>& out) const {
-  // Group by group, each in the order of jobs; then all of them.
+  SurvivalEstimator estimator;
+  out[groups_ + 1].*field = estimator.durations(waits.lasted);
+  if (!by_day_ && series_.by().empty()) return;
+  // Group by group, each in the order of jobs.
   std::vector<std::size_t> ends(sums_.size() + 1, 0);
-  for (const Waited& each : waits) ++ends[each.group + 1];
+  for (const std::uint32_t group : waits.groups) ++ends[group + 1];
   for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
   std::vector<std::size_t> next(ends.begin(), ends.end() - 1);
-  std::vector<Lasted> sorted(waits.size());
-  for (const Waited& each : waits) sorted[next[each.group]++] = each.lasted;
-  SurvivalEstimator estimator;
-  const std::span<const Lasted> all(sorted);
+  std::vector<Lasted> sorted(waits.lasted.size());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    sorted[next[waits.groups[i]]++] = waits.lasted[i];
+  }
   for (std::uint32_t i = 0; i < groups_; ++i) {
-    out[i].*field = estimator.durations(all.subspan(ends[i], ends[i + 1] - ends[i]));
+    out[i].*field = estimator.durations(std::span(sorted).subspan(ends[i], ends[i + 1] - ends[i]));
   }
-  if (groups_ == 1 && ends[1] == waits.size()) {
-    out[groups_ + 1].*field = out[0].*field;
-    return;
-  }
-  for (std::size_t i = 0; i < waits.size(); ++i) sorted[i] = waits[i].lasted;
-  out[groups_ + 1].*field = estimator.durations(all);
 }
 
 std::vector<RollupGroup> Gathering::finish() const {
@@ -340,6 +387,17 @@ Rollup roll_up(const Snapshot& snapshot, const Selection& selection, const By& b
       group.key = gathering.series().values(snapshot, i);
     }
     out.groups.push_back(std::move(group));
+  }
+  if (!by.day) {
+    const auto device_ns = [](const RollupGroup& group) {
+      Int128 sum = 0;
+      for (const Int128 each : group.device_ns) sum += each;
+      return sum;
+    };
+    std::ranges::sort(out.groups, [&](const RollupGroup& a, const RollupGroup& b) {
+      const Int128 of_a = device_ns(a), of_b = device_ns(b);
+      return of_a != of_b ? of_a > of_b : a.key < b.key;
+    });
   }
   out.more = by.day ? gathering.days_more() : gathering.series().more();
   return out;

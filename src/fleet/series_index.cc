@@ -24,6 +24,13 @@ SeriesIndex::SeriesIndex(const Snapshot& snapshot, const Filter& filter, std::ve
   std::uint64_t keys_max = 1;
   for (const Dimension dimension : by_) keys_max *= std::max(1u, snapshot.values(dimension).size());
   if (by_.size() == 2) second_ = std::max(1u, snapshot.values(by_[1]).size());
+  if (keys_max <= series_max) {
+    for (std::uint64_t key = 0; key < keys_max; ++key) {
+      keys_.push_back(key);
+      dense_.push_back(static_cast<std::uint32_t>(key));
+    }
+    return;
+  }
   const bool dense = keys_max <= dense_max;
   std::vector<Found> found(dense ? keys_max : 0);
   std::unordered_map<std::uint64_t, std::size_t> places;

@@ -1,6 +1,7 @@
 // Which group an attempt belongs to, as a small number: the values of up to two dimensions. Where
-// there are more groups than an answer holds, those with most device-hours are kept and the rest is
-// one. Pure; any thread may read it.
+// there can be more groups than an answer holds, those with most device-hours are found first, and
+// the rest is one; else all there can be are numbered, and some of them may turn out to be empty.
+// Pure; any thread may read it.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ class SeriesIndex {
 
   // Below size(), or size() for the rest.
   [[nodiscard]] std::uint32_t of(const Chunk& chunk, std::uint32_t at) const {
+    if (by_.empty()) return 0;
     const std::uint64_t key = key_of(chunk, at);
     if (!dense_.empty()) return dense_[key];
     const auto found = sparse_.find(key);
@@ -48,7 +50,7 @@ class SeriesIndex {
   std::uint64_t second_ = 1;          // values of the second dimension
   std::vector<std::uint32_t> dense_;  // by key; empty: there are too many keys
   std::unordered_map<std::uint64_t, std::uint32_t> sparse_;
-  std::vector<std::uint64_t> keys_;  // of the series, most device-hours first
+  std::vector<std::uint64_t> keys_;  // of the series
   std::uint64_t more_ = 0;
 };
 

@@ -33,6 +33,7 @@ struct Cell {  // one series on one day
   Int128 device_ns = 0;
   double part = 0;  // of shares
   std::uint64_t failures = 0;
+  bool seen = false;
 };
 struct Drawn {  // one job in a cell
   std::uint32_t cell;
@@ -81,6 +82,7 @@ class TrendGathering {
   void take_slices(const Chunk& chunk, std::uint32_t at);
   void take_failure(const Chunk& chunk, std::uint32_t at);
   void end_job();
+  [[nodiscard]] std::vector<std::uint32_t> shown() const;
   [[nodiscard]] std::vector<Doubt> shares() const;
   [[nodiscard]] std::vector<Doubt> waits() const;
   [[nodiscard]] std::vector<Doubt> rates() const;
@@ -126,7 +128,9 @@ void TrendGathering::take(const Chunk& chunk, const Chunk::Job& job) {
     if (wait.recovery != (metric_.kind == Kind::time_to_recover_s)) return;
     const std::int32_t day = day_of(wait.from_ns);
     if (!days_.has(day) || !filter_.has_attempt(chunk, wait.at)) return;
-    waited_.push_back({cell_of(chunk, wait.at, day), {wait.length_ns, job.id, wait.over}});
+    const std::uint32_t cell = cell_of(chunk, wait.at, day);
+    cells_[cell].seen = true;
+    waited_.push_back({cell, {wait.length_ns, job.id, wait.over}});
   });
 }
 
@@ -155,6 +159,7 @@ void TrendGathering::take_failure(const Chunk& chunk, std::uint32_t at) {
 void TrendGathering::end_job() {
   for (const std::uint32_t cell : touched_) {
     Own& each = own_[cell];
+    cells_[cell].seen = true;
     cells_[cell].device_ns += each.wall_ns;
     cells_[cell].part += static_cast<double>(each.part_ns);
     if (is_share(metric_.kind)) {
@@ -205,6 +210,26 @@ std::vector<Doubt> TrendGathering::rates() const {
   return out;
 }
 
+// Series that have anything, most device-hours first, the rest last.
+std::vector<std::uint32_t> TrendGathering::shown() const {
+  std::vector<Int128> device_ns(series_.size() + 1, 0);
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t i = 0; i <= series_.size(); ++i) {
+    bool any = false;
+    for (std::uint32_t day = 0; day < days_.count(); ++day) {
+      const Cell& cell = cells_[i * days_.count() + day];
+      device_ns[i] += cell.device_ns;
+      any = any || cell.seen;
+    }
+    if (any) out.push_back(i);
+  }
+  std::ranges::stable_sort(out, [&](std::uint32_t a, std::uint32_t b) {
+    if ((a == series_.size()) != (b == series_.size())) return b == series_.size();
+    return device_ns[a] > device_ns[b];
+  });
+  return out;
+}
+
 Trend TrendGathering::finish(const Snapshot& snapshot) const {
   const std::vector<Doubt> doubts = is_share(metric_.kind) ? shares()
                                     : metric_.kind == Kind::failures_per_1000_device_hours
@@ -213,8 +238,7 @@ Trend TrendGathering::finish(const Snapshot& snapshot) const {
   HW_CHECK(doubts.size() == cells_.size());
   Trend out;
   out.from_day = days_.from;
-  const std::uint32_t series = series_.size() + (series_.more() > 0 ? 1 : 0);
-  for (std::uint32_t i = 0; i < series; ++i) {
+  for (const std::uint32_t i : shown()) {
     TrendSeries& each = out.series.emplace_back();
     each.key = i < series_.size() ? series_.values(snapshot, i) : std::vector<std::string>{"other"};
     for (std::uint32_t day = 0; day < days_.count(); ++day) {

@@ -114,13 +114,11 @@ WaterfallStep component_step(std::size_t part, const Both& sums) {
 
 void split_by_component(WaterfallMetric metric, const WaterfallSample& sample, Waterfall& out) {
   std::vector<Both> groups(sample.groups);
-  std::array<double, kParts> parts{};
   for (const Observation& each : sample.all) {
     if (each.weight <= 0) continue;
-    sample.parts_of(each, metric, parts);
     ComponentSums& sums = groups[each.group][each.side];
     sums.weight += each.weight;
-    for (std::size_t i = 0; i < kParts; ++i) sums.parts[i] += each.weight * parts[i];
+    sample.add_parts(each, metric, sums.parts);
   }
   Both all{};
   for (const Both& group : groups) {
@@ -204,7 +202,8 @@ std::string_view step_kind_name(Kind kind) {
 
 Waterfall waterfall(const Snapshot& snapshot, WaterfallMetric metric, WaterfallSplit split,
                     const Selection& a, const Selection& b) {
-  const WaterfallSample sample = waterfall_sample(snapshot, metric, a, b);
+  const WaterfallSample sample =
+      waterfall_sample(snapshot, metric, a, b, split == WaterfallSplit::lever);
   Waterfall out;
   out.a.count = sample.counts[0];
   out.b.count = sample.counts[1];

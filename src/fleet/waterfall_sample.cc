@@ -22,7 +22,9 @@ std::uint64_t stratum_key(const Chunk& chunk, std::uint32_t at) {
 
 class Strata {
  public:
+  explicit Strata(bool wanted) : wanted_(wanted) {}
   std::uint32_t of(const Chunk& chunk, std::uint32_t at) {
+    if (!wanted_) return 0;
     const std::uint64_t key = stratum_key(chunk, at);
     if (key == last_key_) return last_;
     const auto next = static_cast<std::uint32_t>(ids_.size());
@@ -33,6 +35,7 @@ class Strata {
   [[nodiscard]] std::size_t size() const { return ids_.size(); }
 
  private:
+  bool wanted_;
   std::unordered_map<std::uint64_t, std::uint32_t> ids_;
   std::uint64_t last_key_ = ~std::uint64_t{0};
   std::uint32_t last_ = 0;
@@ -130,9 +133,9 @@ void pool_small_strata(std::size_t strata, WaterfallSample& sample) {
 }  // namespace
 
 WaterfallSample waterfall_sample(const Snapshot& snapshot, WaterfallMetric metric,
-                                 const Selection& a, const Selection& b) {
+                                 const Selection& a, const Selection& b, bool stratified) {
   WaterfallSample sample{{}, 0, {}, {Filter(snapshot, a), Filter(snapshot, b)}};
-  Strata strata;
+  Strata strata(stratified);
   for (const std::uint8_t side : {std::uint8_t{0}, std::uint8_t{1}}) {
     if (metric == WaterfallMetric::time_to_start_s) {
       add_starts(snapshot, sample.filters[side], side, strata, sample.all);
@@ -146,36 +149,49 @@ WaterfallSample waterfall_sample(const Snapshot& snapshot, WaterfallMetric metri
   return sample;
 }
 
-void WaterfallSample::parts_of(const Observation& each, WaterfallMetric metric,
-                               std::array<double, kParts>& out) const {
-  out.fill(0);
+void WaterfallSample::add_parts(const Observation& each, WaterfallMetric metric,
+                                std::array<double, kParts>& to) const {
+  if (metric == WaterfallMetric::ett_pct) return add_shares(each, to);
+  if (!each.over) return add_open(each, to);
   const Chunk& chunk = *each.chunk;
-  if (metric == WaterfallMetric::time_to_start_s && each.over) {
-    const std::uint32_t row = chunk.start[each.at];
-    HW_CHECK(row != Chunk::kNone);
-    chunk.start_buckets(row).each(
-        [&](std::size_t b, std::int64_t ns) { out[b] = static_cast<double>(ns) / 1e9; });
-    out[kBuckets] = static_cast<double>(chunk.outside_ns[row]) / 1e9;
-    return;
-  }
-  double sum = 0;
+  const std::uint32_t row = chunk.start[each.at];
+  HW_CHECK(row != Chunk::kNone);
+  const double unit = each.weight * 1e-9;
+  chunk.start_buckets(row).each(
+      [&](std::size_t b, std::int64_t ns) { to[b] += static_cast<double>(ns) * unit; });
+  to[kBuckets] += static_cast<double>(chunk.outside_ns[row]) * unit;
+}
+
+// A start that is not over: what its attempts have had so far, but for the scheduling before it.
+void WaterfallSample::add_open(const Observation& each, std::array<double, kParts>& to) const {
+  const Chunk& chunk = *each.chunk;
+  double sum_ns = 0;
   for (std::uint32_t at = each.first; at <= each.at; ++at) {
     for (std::uint32_t i = chunk.first_slice[at]; i < chunk.first_slice[at + 1]; ++i) {
-      if (metric == WaterfallMetric::ett_pct && !filters[each.side].has_day(chunk.day[i])) continue;
       chunk.slice_buckets(i).each([&](std::size_t b, std::int64_t ns) {
-        // A start begins at the allocation.
-        if (metric == WaterfallMetric::time_to_start_s && at == each.first &&
-            static_cast<Bucket>(b) == Bucket::scheduling) {
-          return;
-        }
-        out[b] += static_cast<double>(ns);
-        sum += static_cast<double>(ns);
+        if (at == each.first && static_cast<Bucket>(b) == Bucket::scheduling) return;
+        to[b] += static_cast<double>(ns) * 1e-9 * each.weight;
+        sum_ns += static_cast<double>(ns);
       });
     }
   }
-  const double unit = metric == WaterfallMetric::ett_pct ? 100 / sum : 1e-9;
-  for (double& part : out) part *= unit;
-  if (metric == WaterfallMetric::time_to_start_s) out[kBuckets] = each.value - sum * 1e-9;
+  to[kBuckets] += (each.value - sum_ns * 1e-9) * each.weight;
+}
+
+void WaterfallSample::add_shares(const Observation& each, std::array<double, kParts>& to) const {
+  const Chunk& chunk = *each.chunk;
+  const Filter& filter = filters[each.side];
+  const std::uint32_t begin = chunk.first_slice[each.at], end = chunk.first_slice[each.at + 1];
+  double wall_ns = 0;
+  for (std::uint32_t i = begin; i < end; ++i) {
+    if (filter.has_day(chunk.day[i])) wall_ns += static_cast<double>(chunk.wall_ns[i]);
+  }
+  const double unit = 100 * each.weight / wall_ns;
+  for (std::uint32_t i = begin; i < end; ++i) {
+    if (!filter.has_day(chunk.day[i])) continue;
+    chunk.slice_buckets(i).each(
+        [&](std::size_t b, std::int64_t ns) { to[b] += static_cast<double>(ns) * unit; });
+  }
 }
 
 std::optional<double> Jackknife::half() const {

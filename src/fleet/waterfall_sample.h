@@ -42,13 +42,20 @@ struct WaterfallSample {
   std::array<std::uint64_t, 2> counts{};  // of those that are over
   std::array<Filter, 2> filters;
 
-  // Of one observation, in its unit; they sum to its value (ETT%: to 100).
-  void parts_of(const Observation& each, WaterfallMetric metric,
-                std::array<double, kParts>& out) const;
+  // What one observation consists of, in its unit, times its weight; they sum to its value (ETT%:
+  // to 100), times its weight.
+  void add_parts(const Observation& each, WaterfallMetric metric,
+                 std::array<double, kParts>& to) const;
+
+ private:
+  void add_open(const Observation& each, std::array<double, kParts>& to) const;
+  void add_shares(const Observation& each, std::array<double, kParts>& to) const;
 };
 
+// `stratified`: whether strata are needed.
 [[nodiscard]] WaterfallSample waterfall_sample(const Snapshot& snapshot, WaterfallMetric metric,
-                                               const Selection& a, const Selection& b);
+                                               const Selection& a, const Selection& b,
+                                               bool stratified);
 
 // Standard error of a number from what it is without each group.
 class Jackknife {

@@ -57,6 +57,9 @@ std::vector<FailureRow> failure_rows(const JobResult& job, const event::NameTabl
     if (a.failure->info.rank != HW_RANK_UNKNOWN) row.rank = a.failure->info.rank;
     row.origin = event::origin_name(a.failure->info.origin);
     if (a.failure->info.reason != 0) row.reason = names.text(a.failure->info.reason);
+    for (const auto& [key, value] : a.facts.attrs) {
+      if (names.text(key) == "failure_category") row.category = names.text(value);
+    }
     row.exit_code = a.failure->info.exit_code;
     row.signal = a.failure->info.signal;
     row.unsaved_ns = job.unsaved_by_attempt_ns[i];

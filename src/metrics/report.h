@@ -19,6 +19,7 @@ struct FailureRow {
   std::int64_t attempt = 0;
   std::optional<std::uint32_t> rank;
   std::string origin;
+  std::string category;  // as `headway why` names it; empty: the launcher has not judged it
   std::string reason;  // what the trainer said, if anything
   std::string log;     // file of the rank's output; empty: none, or nobody has looked
   int exit_code = 0;

@@ -44,7 +44,7 @@ ordered_json failures_json(const Report& r) {
                    {"attempt", f.attempt},
                    {"rank", maybe(f.rank)},
                    {"origin", f.origin},
-                   {"category", nullptr},
+                   {"category", f.category.empty() ? ordered_json() : ordered_json(f.category)},
                    {"role", nullptr},
                    {"retryable", nullptr},
                    {"lost_ns", f.lost_ns},

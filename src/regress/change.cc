@@ -11,7 +11,8 @@ namespace {
 
 // In a series without change the largest z over all splits of the newest weeks comes above a
 // threshold anew each day this many times as often as a single z would (found by simulation for
-// thresholds from 3.5 to 4: 3.7 to 5.1). It makes p a rate per day, which is what is looked at daily.
+// thresholds from 3.5 to 4: 3.7 to 5.1). It makes p a rate per day, which is what is looked at
+// daily.
 constexpr double kSplitsPerDay = 5;
 // Likelihoods of positions that fall short of the best by less are believed: (1 - e^-x)² = 95%.
 constexpr double kPositionNats = 3.68;

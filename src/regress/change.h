@@ -1,6 +1,6 @@
 // The detector: where the level of a series changed, by likelihood ratios of all splits (the
-// statistic of CUSUM), each day's variance being known from its number of observations. bench/regress
-// says why this one. Pure; any thread.
+// statistic of CUSUM), each day's variance being known from its number of observations.
+// bench/regress says why this one. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 namespace headway::regress {
 
 struct ChangeOptions {
-  std::int32_t fresh_days = 28;      // how old a change may be and still be news
-  std::size_t before_days_min = 7;   // with data
-  double before_n_min = 20;          // observations or events
+  std::int32_t fresh_days = 28;     // how old a change may be and still be news
+  std::size_t before_days_min = 7;  // with data
+  double before_n_min = 20;         // observations or events
   double after_n_min = 5;
-  std::size_t after_days_min = 2;    // a single bad day is no change of level …
-  double one_day_z = 7;              // … unless it is beyond doubt
-  double split_z = 4.5;              // from which on a change divides a series for good
+  std::size_t after_days_min = 2;  // a single bad day is no change of level …
+  double one_day_z = 6;            // … unless it is beyond doubt
+  double split_z = 4.5;            // from which on a change divides a series for good
 };
 
 // Sums of a series that answer any question about a range of its cells in constant time.
@@ -32,7 +32,7 @@ class Evidence {
   [[nodiscard]] std::int32_t day(std::size_t i) const { return days_[i]; }
   // Of cells [first, last). Log-normal: mean of logarithms; else events per trial or hour.
   [[nodiscard]] double level(std::size_t first, std::size_t last) const;
-  [[nodiscard]] double n(std::size_t first, std::size_t last) const;  // observations or trials
+  [[nodiscard]] double n(std::size_t first, std::size_t last) const;       // observations or trials
   [[nodiscard]] double events(std::size_t first, std::size_t last) const;  // log-normal: n
   // How far levels of [first, at) and [at, last) lie apart, in standard errors; > 0: it rose.
   [[nodiscard]] double z(std::size_t first, std::size_t at, std::size_t last) const;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "regress/series.h"
 
@@ -22,7 +23,7 @@ struct Day {
   double middle = 0;
 };
 
-// From the scatter within days; where days hold too few, from neighbours in time.
+// From the scatter within days; where days hold too few, from that between neighbouring days.
 double rough_spread(const std::vector<DayValue>& values, const std::vector<Day>& days) {
   std::vector<float> off;
   double small = 0;  // the median of few is drawn to them: what their residuals lack
@@ -38,16 +39,20 @@ double rough_spread(const std::vector<DayValue>& values, const std::vector<Day>&
     return kMadToSigma * median(off) / lack;
   }
   off.clear();
-  for (std::size_t i = 1; i < values.size(); ++i) {
-    off.push_back(std::abs(values[i].value - values[i - 1].value));
+  for (std::size_t i = 1; i < days.size(); ++i) {
+    const double n = static_cast<double>(days[i].last - days[i].first);
+    const double n_before = static_cast<double>(days[i - 1].last - days[i - 1].first);
+    const double apart = std::abs(days[i].middle - days[i - 1].middle);
+    off.push_back(static_cast<float>(apart / std::sqrt(1 / n + 1 / n_before)));
   }
-  return off.empty() ? 0 : kMadToSigma * median(off) / std::sqrt(2.0);
+  return off.empty() ? 0 : kMadToSigma * median(off);
 }
 
 }  // namespace
 
 std::vector<Cell> day_means(std::vector<DayValue>& values, double& spread) {
-  std::ranges::stable_sort(values, {}, &DayValue::day);
+  std::ranges::sort(values, {},
+                    [](const DayValue& each) { return std::pair(each.day, each.value); });
   std::vector<Day> days;
   std::vector<float> own;
   for (std::size_t i = 0; i < values.size();) {

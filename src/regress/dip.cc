@@ -19,8 +19,8 @@ using timeline::kBuckets;
 // Device time of a segment on one side.
 struct Account {
   double wall = 0, effective = 0;
-  std::array<double, kBuckets> stage{};  // without what failures took; effective stays 0
-  double failure = 0;                    // what they took of all stages
+  std::array<double, kBuckets> stage{};             // without what failures took; effective stays 0
+  double failure = 0;                               // what they took of all stages
   std::map<std::string, double, std::less<>> lost;  // by category; only their proportions count
 };
 
@@ -46,8 +46,7 @@ void add_slice(const fleet::Slice& slice, double devices, Account& account) {
   }
   const auto failure = static_cast<double>(slice.failure_ns);
   const double of_always = always > 0 ? std::clamp(failure / always, 0.0, 1.0) : 0;
-  const double of_others =
-      others > 0 ? std::clamp((failure - always) / others, 0.0, 1.0) : 0;
+  const double of_others = others > 0 ? std::clamp((failure - always) / others, 0.0, 1.0) : 0;
   for (std::size_t i = 0; i < kBuckets; ++i) {
     const auto bucket = static_cast<Bucket>(i);
     if (bucket == Bucket::effective) continue;

@@ -1,11 +1,12 @@
 // Why ETT% is lower (or higher) than it was: the difference between two sets of attempts, put down
-// to a shift of the mix, to preemptions, to failures by category and to single stages. The terms sum
-// to the difference, whatever the input. Pure; any thread.
+// to a shift of the mix, to preemptions, to failures by category and to single stages. The terms
+// sum to the difference, whatever the input. Pure; any thread.
 //
 // With w a segment's share of device time and r its ETT%, Δ = Σ w̄·Δr + Σ (r̄ - R)·Δw, bars being the
 // means of before and after and R any constant (the fleet's mean), since Σ Δw = 0. A segment that
 // appears or vanishes has no Δr; it stands in a term of its own. Δr is what the shares of all
-// other buckets changed by; what of them Failure% holds is put down to the failures that it is lost to.
+// other buckets changed by; what of them Failure% holds is put down to the failures that it is lost
+// to.
 #pragma once
 
 #include <cstddef>

@@ -11,12 +11,12 @@
 namespace headway::regress {
 namespace {
 
-constexpr double kSure = 0.05;      // over all components of a stratum together
-constexpr double kPreemptedZ = 3;   // a wave, not a ripple
+constexpr double kSure = 0.05;     // over all components of a stratum together
+constexpr double kPreemptedZ = 3;  // a wave, not a ripple
 constexpr double kMixShareMin = 0.5;
-constexpr std::array kWhoAndWhere = {fleet::Dimension::family,   fleet::Dimension::team,
-                                     fleet::Dimension::cluster,  fleet::Dimension::hardware,
-                                     fleet::Dimension::size,     fleet::Dimension::priority};
+constexpr std::array kWhoAndWhere = {fleet::Dimension::family,  fleet::Dimension::team,
+                                     fleet::Dimension::cluster, fleet::Dimension::hardware,
+                                     fleet::Dimension::size,    fleet::Dimension::priority};
 
 struct Range {
   double n = 0, device_s = 0;
@@ -50,8 +50,7 @@ double cost_per_day(const Series& series, const Change& change) {
   return cost / days;
 }
 
-std::optional<Change> same_days(const Evidence& from, const Change& change,
-                                const Evidence& other) {
+std::optional<Change> same_days(const Evidence& from, const Change& change, const Evidence& other) {
   Change out;
   out.first = place_of(other, from.day(change.first));
   out.at = place_of(other, change.began_day);
@@ -81,7 +80,7 @@ Moved moved(std::span<const Watched> stratum, std::size_t own, const Change& cha
 
 bool with_preemptions(std::span<const Watched> stratum, std::size_t own, const Change& change) {
   const Kind kind = stratum[own].series->component.kind;
-  if (kind != Kind::recover && kind != Kind::recover_often && kind != Kind::end) return false;
+  if (kind != Kind::recover && kind != Kind::recover_often) return false;
   for (const Watched& each : stratum) {
     const Component& component = each.series->component;
     if (component.kind != Kind::failures || component.category != preemption_category) continue;

@@ -34,7 +34,7 @@ struct Moved {
 // `stratum`: all series of the stratum, `own` among them.
 [[nodiscard]] Moved moved(std::span<const Watched> stratum, std::size_t own, const Change& change);
 
-// Does a change of recoveries or of ends go with a change of how often jobs are preempted?
+// Does a change of recoveries go with a change of how often jobs are preempted?
 [[nodiscard]] bool with_preemptions(std::span<const Watched> stratum, std::size_t own,
                                     const Change& change);
 
@@ -44,8 +44,8 @@ struct Moved {
                                std::span<const Sample> before, std::span<const Sample> after,
                                fleet::Dimension dimension);
 
-// The dimension beside `by` whose mix explains most of it, if that is at least half. Dimensions that
-// say who runs where are asked; versions and settings are causes, not mix.
+// The dimension beside `by` whose mix explains most of it, if that is at least half. Dimensions
+// that say who runs where are asked; versions and settings are causes, not mix.
 [[nodiscard]] std::optional<fleet::Dimension> explained_by_mix(
     std::span<const fleet::AttemptFacts> facts, std::span<const Sample> before,
     std::span<const Sample> after, std::span<const fleet::Dimension> by);

@@ -26,8 +26,8 @@ std::optional<FirstBad> first_bad(std::span<const Sample> samples, double before
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const double value = std::clamp(sorted[i].sum, low, high);
     const double from_before = value - before, from_after = value - after;
-    gain[i + 1] = gain[i] + (from_after * from_after - from_before * from_before) /
-                                (2 * spread * spread);
+    gain[i + 1] =
+        gain[i] + (from_after * from_after - from_before * from_before) / (2 * spread * spread);
   }
   const auto best = std::max_element(gain.begin(), gain.end());
   std::size_t first = static_cast<std::size_t>(best - gain.begin()), last = first;

@@ -48,6 +48,10 @@ class Groups {
 
 }  // namespace
 
+bool may_be_one(const Mergeable& a, const Mergeable& b, std::int32_t near_days) {
+  return together(a, b, near_days) && one_cause(a, b);
+}
+
 std::vector<std::vector<std::size_t>> merge(std::span<const Mergeable> items,
                                             std::int32_t near_days) {
   Groups groups(items);
@@ -59,9 +63,7 @@ std::vector<std::vector<std::size_t>> merge(std::span<const Mergeable> items,
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     for (std::size_t k = i + 1; k < items.size(); ++k) {
-      if (together(items[i], items[k], near_days) && one_cause(items[i], items[k])) {
-        groups.join(i, k);
-      }
+      if (may_be_one(items[i], items[k], near_days)) groups.join(i, k);
     }
   }
   std::map<std::size_t, std::vector<std::size_t>> out;

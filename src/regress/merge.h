@@ -19,10 +19,12 @@ struct Mergeable {
   std::string key;    // of the known regression that it belongs to; "": new
 };
 
-// Groups of indices. Two are the same if they may have begun together (their doubts overlap, or they
-// are at most `near_days` apart) and are of one bucket or category in whatever stratum, or of one
-// stratum with the same cause. Findings of two different known keys stay apart. Groups are in the
-// order of their first member, members in that of `items`.
+// They may have begun together (at most `near_days` apart, and as far as their doubts overlap) and
+// are of one bucket or category in whatever stratum, or of one stratum with the same cause.
+[[nodiscard]] bool may_be_one(const Mergeable& a, const Mergeable& b, std::int32_t near_days);
+
+// Groups of indices of what may be one, directly or by others. Findings of two different known keys
+// stay apart. Groups are in the order of their first member, members in that of `items`.
 [[nodiscard]] std::vector<std::vector<std::size_t>> merge(std::span<const Mergeable> items,
                                                           std::int32_t near_days);
 

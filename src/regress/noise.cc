@@ -10,7 +10,7 @@ namespace {
 constexpr double kTrim = 0.1;            // of the largest squares: changes and single bad days
 constexpr double kTrimmedMean = 0.6230;  // what remains of the mean of χ²₁ without its top tenth
 constexpr double kRatioFloor = 1.15;     // less cannot be told from luck in 60 days
-constexpr double kPoolPairs = 60;        // how much the other strata count
+constexpr double kPoolPairs = 120;       // how much the other strata count
 constexpr double kOwnPairs = 20;         // a stratum may be restless by itself: more than so many
 constexpr double kOwnExcess = 0.8;       // pairs and so much more than the others is not luck
 constexpr std::size_t kWeekDays = 28;    // four weeks, before a rhythm is looked for
@@ -50,15 +50,18 @@ double trimmed_ratio(const std::vector<Steady>& days, std::size_t& pairs) {
     if (variance > 0) squares.push_back(off * off / variance);
   }
   pairs = squares.size();
-  const auto kept = static_cast<std::size_t>(std::ceil((1 - kTrim) * static_cast<double>(pairs)));
+  const double kept = (1 - kTrim) * static_cast<double>(pairs);
   if (kept < 5) return 1;
   std::ranges::sort(squares);
   double sum = 0;
-  for (std::size_t i = 0; i < kept; ++i) sum += squares[i];
-  return sum / static_cast<double>(kept) / kTrimmedMean;
+  for (std::size_t i = 0; i < pairs; ++i) {  // the last one kept counts in part
+    sum += squares[i] * std::clamp(kept - static_cast<double>(i), 0.0, 1.0);
+  }
+  return sum / kept / kTrimmedMean;
 }
 
-// Each day against the week around it: all weekdays are in it alike, so that a level does not matter.
+// Each day against the week around it: all weekdays are in it alike, so that a level does not
+// matter.
 void find_week(std::vector<Steady>& days, Scatter& out) {
   struct Off {
     std::size_t weekday;

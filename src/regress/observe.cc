@@ -11,25 +11,20 @@ using fleet::AttemptFacts;
 using timeline::Bucket;
 
 constexpr std::array kStart = {
-    Bucket::scheduling,     Bucket::hardware_setup,    Bucket::init_imports,
-    Bucket::init_device,    Bucket::init_process_group, Bucket::init_preproc,
-    Bucket::init_train_module, Bucket::init_plugins,   Bucket::init_pre_train,
-    Bucket::init_first_batch, Bucket::init_restore,    Bucket::init_other,
-    Bucket::compile_cold,   Bucket::compile_warm,      Bucket::down,
+    Bucket::scheduling,        Bucket::hardware_setup,     Bucket::init_imports,
+    Bucket::init_device,       Bucket::init_process_group, Bucket::init_preproc,
+    Bucket::init_train_module, Bucket::init_plugins,       Bucket::init_pre_train,
+    Bucket::init_first_batch,  Bucket::init_restore,       Bucket::init_other,
+    Bucket::compile_cold,      Bucket::compile_warm,       Bucket::down,
 };
 // Replay, interrupted steps and hangs follow from failures: they are counted with those.
 constexpr std::array kLoopWatched = {Bucket::wasted_data_wait, Bucket::wasted_recompile,
                                      Bucket::wasted_eval, Bucket::wasted_checkpoint_blocked,
                                      Bucket::wasted_other};
-constexpr std::array kLoop = {Bucket::wasted_data_wait,
-                              Bucket::wasted_recompile,
-                              Bucket::effective,
-                              Bucket::wasted_replay,
-                              Bucket::wasted_interrupted_step,
-                              Bucket::wasted_hang,
-                              Bucket::wasted_eval,
-                              Bucket::wasted_checkpoint_blocked,
-                              Bucket::wasted_other};
+constexpr std::array kLoop = {
+    Bucket::wasted_data_wait, Bucket::wasted_recompile,          Bucket::effective,
+    Bucket::wasted_replay,    Bucket::wasted_interrupted_step,   Bucket::wasted_hang,
+    Bucket::wasted_eval,      Bucket::wasted_checkpoint_blocked, Bucket::wasted_other};
 constexpr std::array kCleanEnd = {Bucket::shutdown_final_save, Bucket::shutdown_publish,
                                   Bucket::shutdown_other};
 constexpr std::array kFailedEnd = {Bucket::wasted_interrupted_step, Bucket::wasted_hang};

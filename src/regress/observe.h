@@ -22,7 +22,7 @@ struct Observation {
   double device_s = 0;    // what it cost
 };
 
-inline constexpr std::int64_t part_ns_min = 1'000'000;           // less: the stage did not occur
+inline constexpr std::int64_t part_ns_min = 1'000'000;              // less: the stage did not occur
 inline constexpr std::int64_t loop_ns_min = 600 * 1'000'000'000ll;  // a shorter share says little
 
 // Appends all of an attempt's. Days from `loops_before_day` on are not complete yet: what the loop

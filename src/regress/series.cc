@@ -42,8 +42,7 @@ class StratumBuilder {
     starts_[1].resize(days_);
   }
 
-  void add(const AttemptFacts& facts, std::span<const Observation> observations,
-           bool user_errors) {
+  void add(const AttemptFacts& facts, std::span<const Observation> observations, bool user_errors) {
     for (const fleet::Slice& slice : facts.slices) {
       if (const auto day = place(slice.day)) {
         hours_[*day] += static_cast<double>(slice.sums.total()) / 3.6e12 * facts.devices;
@@ -195,8 +194,7 @@ void find_strata(std::span<const AttemptFacts> facts, const SeriesOptions& optio
   }
   // By name where the hours are the same: the order of the facts does not matter.
   std::ranges::sort(out.strata, [](const Stratum& a, const Stratum& b) {
-    return a.device_hours != b.device_hours ? a.device_hours > b.device_hours
-                                            : a.values < b.values;
+    return a.device_hours != b.device_hours ? a.device_hours > b.device_hours : a.values < b.values;
   });
   if (out.strata.size() > options.strata_max) {
     out.strata_left_out = out.strata.size() - options.strata_max;

@@ -17,7 +17,7 @@ namespace headway::regress {
 struct SeriesOptions {
   std::vector<fleet::Dimension> by = {fleet::Dimension::family, fleet::Dimension::hardware,
                                       fleet::Dimension::size};
-  std::int32_t days = 60;       // how far back; at most days_max
+  std::int32_t days = 60;  // how far back; at most days_max
   std::size_t strata_max = 1000;
   std::size_t series_max = 20'000;
   bool user_errors = false;  // watch failures that are the user's own, too

@@ -158,8 +158,8 @@ AttemptFacts TestFleet::attempt(std::size_t stratum, bool recovery,
   }
   facts.hosts = {fmt::format("host{:02}", static_cast<int>(uniform() * 64))};
   facts.levers = {"warm_cache"};
-  facts.begin_ns = std::int64_t{next_day()} * fleet::kDayNs +
-                   static_cast<std::int64_t>(uniform() * 14 * 3600e9);
+  facts.begin_ns =
+      std::int64_t{next_day()} * fleet::kDayNs + static_cast<std::int64_t>(uniform() * 14 * 3600e9);
   facts.slices.push_back({next_day(), {}, 0, 0, 0});
   add_start(stratum, facts, recovery, slow, mood);
   add_loop(stratum, facts, mood);
@@ -192,8 +192,8 @@ void TestFleet::add_start(std::size_t stratum, AttemptFacts& facts, bool recover
   slice.sums += start.parts;
   if (recovery) {
     const Bucket replay = Bucket::wasted_replay;
-    slice.sums[replay] = noisy_ns(base_s(replay) * factor(stratum, {kind, replay, {}}) *
-                                  2 * uniform());
+    slice.sums[replay] =
+        noisy_ns(base_s(replay) * factor(stratum, {kind, replay, {}}) * 2 * uniform());
     slice.failure_ns = start.parts.total() + slice.sums[replay];
   }
   facts.start = start;
@@ -204,9 +204,8 @@ void TestFleet::add_loop(std::size_t stratum, AttemptFacts& facts,
   timeline::Sums& sums = facts.slices.front().sums;
   const double loop_s = 3600 * (1 + 7 * uniform());
   double rest_s = loop_s;
-  for (const Bucket bucket :
-       {Bucket::wasted_data_wait, Bucket::wasted_checkpoint_blocked, Bucket::wasted_eval,
-        Bucket::wasted_recompile}) {
+  for (const Bucket bucket : {Bucket::wasted_data_wait, Bucket::wasted_checkpoint_blocked,
+                              Bucket::wasted_eval, Bucket::wasted_recompile}) {
     const std::int64_t ns = noisy_ns(loop_s * loop_share(bucket) * mood[timeline::index(bucket)] *
                                      factor(stratum, {Kind::loop, bucket, {}}));
     sums[bucket] = ns;

@@ -21,7 +21,7 @@ struct Injected {
   std::int32_t day = 0;
   double factor = 1;
   std::int32_t until_day = 1 << 30;
-  std::string torch;  // what the attempts of these days have in this field; "": as ever
+  std::string torch = {};  // what the attempts of these days have in this field; "": as ever
 };
 
 struct FleetModel {
@@ -48,12 +48,10 @@ class TestFleet {
   void add_day(std::vector<fleet::AttemptFacts>& out);
   [[nodiscard]] std::int32_t next_day() const { return model_.first_day + day_; }
   // The last nanosecond of the newest day.
-  [[nodiscard]] std::int64_t now_ns() const {
-    return std::int64_t{next_day()} * fleet::kDayNs - 1;
-  }
+  [[nodiscard]] std::int64_t now_ns() const { return std::int64_t{next_day()} * fleet::kDayNs - 1; }
   [[nodiscard]] std::string stratum_key(std::size_t stratum) const;
 
-  static double base_s(timeline::Bucket bucket);       // of a start's stage
+  static double base_s(timeline::Bucket bucket);      // of a start's stage
   static double loop_share(timeline::Bucket bucket);  // of the loop
 
  private:

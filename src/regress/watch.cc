@@ -25,6 +25,7 @@ struct Candidate {
   double q = 1;
   double cost_s = 0;  // device-seconds a day
   const Known* known = nullptr;
+  bool judged = false;
   Verdict verdict = Verdict::open;
   std::string explained_by;
   Compared compared;
@@ -55,7 +56,6 @@ class Watcher {
     look_at_series();
     find_known();
     find_new();
-    for (Candidate& each : candidates_) judge(each);
     tell();
     out_.series_left_out = set_.series_left_out;
     out_.strata_left_out = set_.strata_left_out;
@@ -131,8 +131,9 @@ class Watcher {
     });
   }
 
-  void find_new() {
-    std::vector<Candidate> fresh;
+  // Rises in the newest weeks that nobody has been told of, however weak.
+  std::vector<Candidate> fresh_rises() {
+    std::vector<Candidate> out;
     for (std::size_t i = 0; i < watched_.size(); ++i) {
       const Evidence& evidence = watched_[i].evidence;
       if (!set_.series[i].watched || evidence.size() <= options_.change.before_days_min) continue;
@@ -143,25 +144,80 @@ class Watcher {
         Candidate each;
         each.series = i;
         each.change = change;
-        fresh.push_back(std::move(each));
+        out.push_back(std::move(each));
       }
     }
-    std::vector<double> p;
-    for (const Candidate& each : fresh) p.push_back(each.change.p);
-    const std::vector<double> q = q_values(p, std::max(out_.series, p.size()));
-    for (std::size_t i = 0; i < fresh.size(); ++i) {
-      fresh[i].q = q[i];
-      const Law law = law_of(set_.series[fresh[i].series].component.kind);
-      const double change_pct = 100 * (fresh[i].change.ratio(law) - 1);
-      const double hours =
-          cost_per_day(set_.series[fresh[i].series], fresh[i].change) / 3600;
-      if (q[i] > options_.q_max || change_pct < options_.change_min_pct) continue;
-      if (hours < options_.device_hours_min) continue;
-      candidates_.push_back(std::move(fresh[i]));
+    return out;
+  }
+
+  // What is announced together shares the allowance for false announcements. So only announcements
+  // may count: not what has another explanation, and one cause but once. Each round takes such out
+  // and asks again; what was sure only because of them is not, then.
+  void find_new() {
+    for (Candidate& each : candidates_) judge(each);
+    std::vector<Candidate> asked = fresh_rises();
+    std::ranges::stable_sort(asked, {}, [](const Candidate& each) { return each.change.p; });
+    std::vector<Candidate> explained, same;
+    for (bool again = true; again;) {
+      again = false;
+      std::vector<double> p;
+      for (const Candidate& each : asked) p.push_back(each.change.p);
+      const std::vector<double> q = q_values(p, std::max(out_.series, p.size()));
+      std::vector<Candidate> next;
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        Candidate& each = asked[i];
+        each.q = q[i];
+        if (each.q <= options_.q_max && !each.judged) judge(each);
+        auto* list = &next;
+        if (each.q <= options_.q_max && each.verdict != Verdict::open) list = &explained;
+        if (each.q <= options_.q_max && each.verdict == Verdict::open && told_by(next, each)) {
+          list = &same;
+        }
+        again |= list != &next;
+        list->push_back(std::move(each));
+      }
+      asked = std::move(next);
+    }
+    std::erase_if(asked, [&](const Candidate& each) { return each.q > options_.q_max; });
+    std::erase_if(same, [&](const Candidate& each) { return !told_by(asked, each); });
+    for (auto* list : {&asked, &same, &explained}) {
+      for (Candidate& each : *list) {
+        if (worth_telling(each)) candidates_.push_back(std::move(each));
+      }
     }
   }
 
+  [[nodiscard]] bool worth_telling(const Candidate& each) const {
+    const Law law = law_of(set_.series[each.series].component.kind);
+    return 100 * (each.change.ratio(law) - 1) >= options_.change_min_pct &&
+           each.cost_s / 3600 >= options_.device_hours_min;
+  }
+
+  // Is it the same as something that is announced, now or before?
+  [[nodiscard]] bool told_by(std::span<const Candidate> others, const Candidate& each) const {
+    const auto same = [&](const Candidate& other) {
+      return other.verdict == Verdict::open && other.q <= options_.q_max &&
+             may_be_one(mergeable(other), mergeable(each), options_.near_days);
+    };
+    return std::ranges::any_of(others, same) ||
+           std::ranges::any_of(candidates_, [&](const Candidate& other) {
+             return other.known != nullptr && same(other);
+           });
+  }
+
+  [[nodiscard]] Mergeable mergeable(const Candidate& each) const {
+    const Series& series = set_.series[each.series];
+    return {series.component,
+            series.stratum,
+            each.change.began_day,
+            each.change.low_day,
+            each.change.high_day,
+            cause_of(each.separates),
+            each.known ? each.known->key : ""};
+  }
+
   void judge(Candidate& each) {
+    each.judged = true;
     const Series& series = set_.series[each.series];
     const Evidence& evidence = watched_[each.series].evidence;
     each.cost_s = cost_per_day(series, each.change);
@@ -176,8 +232,8 @@ class Watcher {
       each.verdict = Verdict::preemption;
     } else if (moved(stratum, own, each.change).only_moved()) {
       each.verdict = Verdict::shift;
-    } else if (const auto dimension = explained_by_mix(facts_, each.compared.before,
-                                                       each.compared.after, set_.by)) {
+    } else if (const auto dimension =
+                   explained_by_mix(facts_, each.compared.before, each.compared.after, set_.by)) {
       each.verdict = Verdict::mix;
       each.explained_by = fleet::dimension_name(*dimension);
     }
@@ -185,16 +241,10 @@ class Watcher {
 
   // Groups of one verdict: what is open in one place and gone in another is still open there.
   void tell() {
-    std::ranges::stable_sort(candidates_, [](const Candidate& a, const Candidate& b) {
-      return a.cost_s > b.cost_s;
-    });
+    std::ranges::stable_sort(
+        candidates_, [](const Candidate& a, const Candidate& b) { return a.cost_s > b.cost_s; });
     std::vector<Mergeable> items;
-    for (const Candidate& each : candidates_) {
-      const Series& series = set_.series[each.series];
-      items.push_back({series.component, series.stratum, each.change.began_day,
-                       each.change.low_day, each.change.high_day, cause_of(each.separates),
-                       each.known ? each.known->key : ""});
-    }
+    for (const Candidate& each : candidates_) items.push_back(mergeable(each));
     for (const std::vector<std::size_t>& group : merge(items, options_.near_days)) {
       Regression regression = regression_of(group);
       const bool known = std::ranges::any_of(

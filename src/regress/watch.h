@@ -1,12 +1,14 @@
 // The whole of regression detection in one call: facts of attempts in, what has become slower or
 // more frequent out, with since when, by how much, what it costs and what came with it. Pure: the
-// clock is an argument, and what was found on earlier days comes in as `known`. Any thread; the facts
-// must not change meanwhile.
+// clock is an argument, and what was found on earlier days comes in as `known`. Any thread; the
+// facts must not change meanwhile.
 //
-// A caller asks daily or oftener, keeps each regression by its key, and passes on those that are still
-// open. With the same facts the answer is the same, and so is a regression's key from day to day.
+// A caller asks daily or oftener, keeps each regression by its key, and passes on those that are
+// still open. With the same facts the answer is the same, and so is a regression's key from day to
+// day.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,11 +47,11 @@ struct WatchOptions {
   ChangeOptions change;
   DipOptions dip;
   SeparatorOptions separators;
-  double q_max = 0.1;           // false among what is announced, at most, as a share
-  double change_min_pct = 1;    // smaller ones are nobody's business
-  double device_hours_min = 0;  // a day; cheaper ones are not told
-  std::int32_t near_days = 3;   // changes this close together may be one
-  std::int32_t compared_days = 14;  // on each side, for explanations
+  double q_max = 0.1;                 // false among what is announced, at most, as a share
+  double change_min_pct = 1;          // smaller ones are nobody's business
+  double device_hours_min = 0;        // a day; cheaper ones are not told
+  std::int32_t near_days = 3;         // changes this close together may be one
+  std::int32_t compared_days = 14;    // on each side, for explanations
   std::size_t regressions_max = 200;  // told; the dearest
   std::size_t attempts_max = 20;
   std::vector<Known> known;
@@ -64,7 +66,7 @@ struct Regression {
   std::string explained_by;  // a dimension's name, of a mix
 
   std::int32_t began_day = 0;
-  std::int64_t began_ns = 0;                         // the first bad observation, or the day's begin
+  std::int64_t began_ns = 0;  // the first bad observation, or the day's begin
   std::int64_t began_low_ns = 0, began_high_ns = 0;  // in which it lies, with 95%
   std::int64_t found_ns = 0;
   double before = 0, after = 0;  // in component_unit(component.kind)
@@ -77,7 +79,7 @@ struct Regression {
   Dip dip;  // of the shared stratum; no terms where a side has no time
 
   [[nodiscard]] double time_to_alert_s() const {
-    return static_cast<double>(found_ns - began_ns) / 1e9;
+    return std::max(0.0, static_cast<double>(found_ns - began_ns) / 1e9);
   }
 };
 

@@ -1,0 +1,75 @@
+// Looks for regressions in every tenant's facts from time to time, keeps what it finds as alerts and
+// tells of what is new. Holds the facts of the watched days in memory, at most facts_max of a
+// tenant, the newest. One thread of its own.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "collector/alerts.h"
+#include "fleet/fact.h"
+#include "regress/watch.h"
+#include "store/store.h"
+
+namespace headway::collector {
+
+struct WatcherOptions {
+  bool on = true;
+  std::int64_t every_ns = 3'600'000'000'000;
+  std::size_t facts_max = 300'000;  // of a tenant
+  regress::WatchOptions watch = {.device_hours_min = 1};
+};
+
+struct WatchState {
+  std::int64_t checked_ns = 0;  // 0: not yet
+  std::size_t series = 0, left_out = 0, facts = 0;
+};
+
+class Watcher {
+ public:
+  // `news`: an alert is new or has changed; on the watcher's thread.
+  Watcher(store::Store& store, Alerts& alerts, WatcherOptions options,
+          std::function<void(const std::string&)> log, std::function<void(const Alert&)> news);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  // Looks now, and returns when it has.
+  void look();
+  [[nodiscard]] WatchState state(const std::string& tenant) const;
+
+ private:
+  struct Facts {
+    std::vector<fleet::AttemptFacts> facts;
+    std::vector<std::string> jobs;  // as facts
+    std::unordered_map<std::string, std::size_t> index;  // by job and attempt
+  };
+  void run();
+  base::Status refresh(std::int64_t now_ns);
+  void forget_old(Facts& facts, std::int64_t now_ns) const;
+  base::Status look_at(const std::string& tenant, Facts& facts, std::int64_t now_ns);
+  void round();
+
+  store::Store& store_;
+  Alerts& alerts_;
+  const WatcherOptions options_;
+  const std::function<void(const std::string&)> log_;
+  const std::function<void(const Alert&)> news_;
+  std::int64_t change_ = 0;
+  std::map<std::string, Facts> facts_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::map<std::string, WatchState> states_;
+  std::uint64_t asked_ = 0, done_ = 0;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace headway::collector
