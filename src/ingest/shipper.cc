@@ -197,6 +197,7 @@ Shipper::Round Shipper::taken(const BatchWriter& batch, std::size_t bytes) {
 Shipper::Round Shipper::later(const net::Exchange& exchange) {
   const net::HttpAnswer& answer = exchange.answer;
   std::string why = exchange.failure != net::Failure::none ? exchange.why : reason(answer);
+  if (exchange.failure == net::Failure::tls) why += ": see HEADWAY_CA_FILE";
   std::int64_t wait_ns = back_off_.next_ns();
   if (exchange.failure == net::Failure::none) {
     // Jitter on top: those who were told the same time do not come back together.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/check.h"
@@ -200,7 +201,14 @@ void set_safety(CURL* handle, const CurlOptions& options) {
 
 }  // namespace
 
-CurlTransport::CurlTransport(CurlOptions options) : options_(std::move(options)) {
+// libcurl itself looks at no variable for this.
+CurlOptions CurlTransport::with_environment(CurlOptions options) {
+  const char* trusted = std::getenv("HEADWAY_CA_FILE");
+  if (options.ca_file.empty() && trusted != nullptr) options.ca_file = trusted;
+  return options;
+}
+
+CurlTransport::CurlTransport(CurlOptions options) : options_(with_environment(std::move(options))) {
   static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
   HW_CHECK(ready == CURLE_OK);
 }

@@ -14,7 +14,7 @@
 namespace headway::net {
 
 struct CurlOptions {
-  std::string ca_file;  // empty: the system's certificates
+  std::string ca_file;  // empty: what HEADWAY_CA_FILE names, else the system's certificates
   long connect_timeout_s = 15;
   long stall_timeout_s = 60;                // not one byte in this time, either way
   const std::atomic<bool>* stop = nullptr;  // set, what is under way ends within a second
@@ -27,6 +27,7 @@ class CurlTransport final : public Transport {
   Exchange send(const HttpRequest& request) override;
 
  private:
+  static CurlOptions with_environment(CurlOptions options);
   void* take_handle();
   void give_back(void* handle);
 

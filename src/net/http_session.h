@@ -102,12 +102,32 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
       expires_after(shared_->options.header_timeout_s);
       stream_.async_handshake(asio::ssl::stream_base::server,
                               [self = this->shared_from_this()](beast::error_code error) {
+                                if (is_plain_http(error)) return self->refuse_plain();
                                 if (error) return self->failed(error, "handshake");
                                 self->read_header(true);
                               });
     } else {
       read_header(true);
     }
+  }
+
+  static bool is_plain_http(beast::error_code error) {
+    return error.category() == asio::error::get_ssl_category() &&
+           ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_HTTP_REQUEST;
+  }
+  // Whoever forgot the "s" is told so in words that it understands.
+  void refuse_plain() {
+    ++shared_->malformed;
+    static constexpr std::string_view kAnswer =
+        "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
+        "Content-Length: 44\r\n\r\n{\"error\":\"this port takes https, not http\"}\n";
+    expires_after(shared_->options.write_timeout_s);
+    asio::async_write(lowest(), asio::buffer(kAnswer),
+                      [self = this->shared_from_this()](beast::error_code, std::size_t) {
+                        beast::error_code ignored;
+                        self->lowest().socket().shutdown(Tcp::socket::shutdown_send, ignored);
+                        self->linger();
+                      });
   }
 
   // A request that has begun gets less time than a connection that is kept for the next one.
@@ -263,14 +283,12 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
 
   // Reads what is still on its way, for a moment, so that the answer is not lost to a reset.
   void linger() {
-    if constexpr (std::is_same_v<Stream, PlainStream>) {
-      expires_after(2);
-      stream_.async_read_some(asio::buffer(rest_), [self = this->shared_from_this()](
-                                                       beast::error_code error, std::size_t) {
-        if (error || ++self->lingered_ > linger_reads_max) return self->lowest().close();
-        self->linger();
-      });
-    }
+    expires_after(2);
+    lowest().async_read_some(asio::buffer(rest_), [self = this->shared_from_this()](
+                                                      beast::error_code error, std::size_t) {
+      if (error || ++self->lingered_ > linger_reads_max) return self->lowest().close();
+      self->linger();
+    });
   }
   static constexpr int linger_reads_max = 4096;
 

@@ -22,10 +22,10 @@ TEST(SqliteLog, StaysSmallWhileOneWrites) {
   ASSERT_TRUE(db.ok()) << db.status().message();
   ASSERT_TRUE((*db)->run("CREATE TABLE t(n INTEGER PRIMARY KEY, b BLOB)").ok());
   std::mutex mutex;
-  constexpr int pages = 32;
+  constexpr int pages = 16;
   auto log = SqliteLog::begin(**db, mutex, pages);
   ASSERT_TRUE(log.ok()) << log.status().message();
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 600; ++i) {
     const std::lock_guard lock(mutex);
     ASSERT_TRUE((*db)->run("INSERT INTO t(b) VALUES(zeroblob(3000))").ok());
   }
@@ -34,7 +34,7 @@ TEST(SqliteLog, StaysSmallWhileOneWrites) {
   log->reset();
   Statement count = (*db)->prepare("SELECT count(*) FROM t");
   ASSERT_TRUE(count.step().ok());
-  EXPECT_EQ(count.integer(0), 2000);
+  EXPECT_EQ(count.integer(0), 600);
 }
 
 // It cannot begin anew while somebody reads what is in it; it is tried again.
@@ -59,14 +59,14 @@ TEST(SqliteLog, OutlivesAReader) {
     auto reader = Connection::open(path, Connection::Mode::read);
     ASSERT_TRUE(reader.ok());
     ASSERT_TRUE((*reader)->run("BEGIN; SELECT count(*) FROM t").ok());
-    write(300);
-    EXPECT_GT(std::filesystem::file_size(path + "-wal"), 300 * page_bytes);
+    write(100);
+    EXPECT_GT(std::filesystem::file_size(path + "-wal"), 100 * page_bytes);
     Statement count = (*reader)->prepare("SELECT count(*) FROM t");
     ASSERT_TRUE(count.step().ok());
     EXPECT_EQ(count.integer(0), 1);  // as it was when it began
   }
   const auto longest = std::filesystem::file_size(path + "-wal");
-  write(2000);  // would be six times as much
+  write(600);  // would be six times as much
   EXPECT_LT(std::filesystem::file_size(path + "-wal"), longest + 16 * pages * page_bytes);
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ class Collector:
         self.port = 0
         self.process: subprocess.Popen[str] | None = None
 
-    def start(self, *options: str) -> None:
+    def start(self, *options: str, environment: dict[str, str] | None = None) -> None:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
                 [HEADWAY, "serve", "--store", str(self.store)]
@@ -31,6 +32,7 @@ class Collector:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
+                env=os.environ | (environment or {}),
             )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -58,6 +60,17 @@ class Collector:
             request.add_header("Authorization", f"Bearer {token}")
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
+
+    def ask(self, path: str, token: str = "") -> tuple[int, str]:
+        """The status and the text, whatever they are."""
+        request = urllib.request.Request(self.url + path)
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
 
     def serve(self, *words: str) -> subprocess.CompletedProcess[str]:
         """`headway serve WORDS`, on the same store."""

@@ -15,3 +15,12 @@ def collector(tmp_path: Path) -> Iterator[Collector]:
     yield made
     if made.process is not None and made.process.poll() is None:
         made.kill()
+
+
+@pytest.fixture(scope="module")
+def shared_collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    """One for all tests of a file that do it no harm."""
+    made = Collector(tmp_path_factory.mktemp("shared"))
+    made.start()
+    yield made
+    made.kill()

@@ -1,0 +1,267 @@
+"""Clients that mean harm, or do not know better: what they get, and that others do not notice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from collecting import Collector
+from loading import Load, Shape, assert_all_told, memory_mib
+
+FULL = bool(os.environ.get("HEADWAY_TEST_FULL"))
+SECRET = "secretjob"
+
+
+def small_job(prefix: str) -> Shape:
+    return {"jobs": 1, "ranks": 8, "steps": 40, "step-ms": 100, "prefix": prefix} | {
+        "begin-ns": time.time_ns() - 10**10
+    }
+
+
+def connect(collector: Collector) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", collector.port), timeout=60)
+
+
+def talk(collector: Collector, data: bytes) -> bytes:
+    """All that is said to these bytes, until the collector closes. The client's side is closed
+    first: half a request is then one that will never be whole."""
+    with connect(collector) as client:
+        try:
+            client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it has heard enough
+        said = b""
+        try:
+            while part := client.recv(65536):
+                said += part
+        except ConnectionResetError:
+            pass
+        return said
+
+
+def status_of(said: bytes) -> int:
+    return int(said.split(b" ")[1]) if said.startswith(b"HTTP/1.1 ") else 0
+
+
+def request(target: str = "/healthz", method: str = "GET", *headers: str) -> bytes:
+    lines = [f"{method} {target} HTTP/1.1", "Host: x", *headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+INGEST = "/api/v1/ingest/job/1"
+MALFORMED = {
+    "two kinds of length": request(
+        INGEST, "POST", "Content-Length: 5", "Transfer-Encoding: chunked"
+    )
+    + b"0\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n",
+    "the same, the other way round": request(
+        INGEST, "POST", "Transfer-Encoding: chunked", "Content-Length: 5"
+    )
+    + b"0\r\n\r\n",
+    "two lengths": request(INGEST, "POST", "Content-Length: 5", "Content-Length: 6") + b"x" * 6,
+    "a negative length": request(INGEST, "POST", "Content-Length: -1"),
+    "a length that is no number": request(INGEST, "POST", "Content-Length: 0x10"),
+    "a length beyond all numbers": request(INGEST, "POST", "Content-Length: " + "9" * 40),
+    "a chunk of no size": request(INGEST, "POST", "Transfer-Encoding: chunked") + b"zz\r\n\r\n",
+    "a longer body than is taken": request(INGEST, "POST", "Content-Length: 99999999999"),
+    "a body where none is taken": request("/healthz", "GET", "Content-Length: 10") + b"x" * 10,
+    "a flood of headers": request("/healthz", "GET", *(f"X-{i}: {i}" for i in range(5000))),
+    "a header that has no end": b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 100_000,
+    "a target that has no end": b"GET /" + b"x" * 100_000,
+    "somebody else's address": request("http://elsewhere/healthz"),
+    "a proxy's word": request("elsewhere:443", "CONNECT"),
+    "no target": b"GET  HTTP/1.1\r\n\r\n",
+    "a NUL": request("/healthz%00"),
+    "a NUL as it is": b"GET /health\0z HTTP/1.1\r\n\r\n",
+    "a line break in the target": request("/healthz%0d%0aX: y"),
+    "another protocol": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 200,
+    "an HTTP of the future": b"GET /healthz HTTP/9.9\r\n\r\n",
+    "a folded header": b"GET /healthz HTTP/1.1\r\nHost: x\r\n y\r\nBad Name: 1\r\n\r\n",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_malformed(shared_collector: Collector, what: str) -> None:
+    """Refused, or cut off without a word; never taken for something else."""
+    said = talk(shared_collector, MALFORMED[what])
+    assert status_of(said) in (0, 400, 404, 405, 411, 413, 414, 431, 501), said
+    assert said.count(b"HTTP/1.1 ") <= 1, said  # what follows is no request of its own
+    assert shared_collector.get("/healthz") == {"status": "ok"}
+
+
+def test_bytes_at_random(shared_collector: Collector) -> None:
+    """Requests that were right before some of their bytes were changed."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    draw = random.Random(seed)
+    good = [
+        request("/api/v1/jobs?limit=3"),
+        request(INGEST, "POST", "Content-Length: 64") + bytes(64),
+        request(INGEST, "POST", "Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\n\r\n",
+        request("/healthz", "HEAD") + request("/healthz"),
+    ]
+    for _ in range(5000 if FULL else 500):
+        data = bytearray(draw.choice(good))
+        for _ in range(draw.randrange(1, 8)):
+            place = draw.randrange(len(data))
+            match draw.randrange(4):
+                case 0:
+                    data[place] = draw.randrange(256)
+                case 1:
+                    del data[place : place + draw.randrange(1, 20)]
+                case 2:
+                    data[place:place] = draw.randbytes(draw.randrange(1, 20))
+                case 3:
+                    data[place:place] = draw.choice([b"\r\n", b"\0", b"%", b":", b" ", b"\r\n\r\n"])
+            if not data:
+                break
+        said = talk(shared_collector, bytes(data))
+        assert not said or said.startswith(b"HTTP/1.1 "), (bytes(data), said)
+    assert shared_collector.get("/healthz") == {"status": "ok"}
+    assert memory_mib(shared_collector) < 1024
+
+
+TRAVERSALS = [
+    "/../../../../etc/passwd",
+    "/..%2f..%2f..%2fetc%2fpasswd",
+    "/%2e%2e/%2e%2e/etc/passwd",
+    "/assets/../../../../etc/passwd",
+    "/assets/..%5c..%5cetc%5cpasswd",
+    "//etc/passwd",
+    "/./etc/passwd",
+    "/etc/passwd%00.html",
+]
+SIDE_DOORS = [
+    "//api/v1/jobs",
+    "/api//v1/jobs",
+    "/api/v1/jobs/",
+    "/api/v1//jobs",
+    "/./api/v1/jobs",
+    "/x/../api/v1/jobs",
+    "/api/v1/x/../jobs",
+    "/%61pi/v1/jobs",
+    "/api%2fv1%2fjobs",
+    "/API/v1/jobs",
+    "/api/v1/jobs;x",
+    "/api/v1/jobs?token=x",
+    "/healthz/../api/v1/jobs",
+    f"/api/v1/jobs/{SECRET}-0000/report",
+    f"/api/v1/jobs/{SECRET}-0000/timeline",
+    f"/api/v1/jobs/%2e%2e/{SECRET}-0000/report",
+    "/api/v1/events",
+    "/api/v1/status",
+    "/api/v1/fleet/rollup",
+    "/metrics",
+]
+
+
+def test_no_way_round(collector: Collector) -> None:
+    """Without a token nobody learns a thing, however a path is spelt; nor is a file read."""
+    collector.start()
+    Load(collector, small_job(SECRET)).result()
+    deadline = time.monotonic() + 60
+    while SECRET not in collector.ask("/api/v1/jobs")[1]:  # until it is in the fleet's account
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert collector.serve("token", "add", "--role", "read").returncode == 0
+    until_tokens_are_needed(collector)
+    for path in TRAVERSALS + SIDE_DOORS:
+        for method in ("GET", "HEAD", "POST", "OPTIONS"):
+            said = talk(collector, request(path, method, "Connection: close"))
+            assert SECRET.encode() not in said and b"root:" not in said, (method, path, said)
+            # Else it is the page, which holds nothing of anybody's.
+            if status_of(said) == 200:
+                assert b"text/html" in said, (method, path, said)
+
+
+def until_tokens_are_needed(collector: Collector) -> None:
+    deadline = time.monotonic() + 30
+    while collector.ask("/api/v1/jobs")[0] != 401:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_guesses_at_a_token(collector: Collector) -> None:
+    """One answer for all, a line for each, and soon they have to wait; who has one does not."""
+    collector.start()
+    made = json.loads(collector.serve("token", "add", "--role", "read", "--json").stdout)
+    until_tokens_are_needed(collector)
+    good = made["token"]
+    before = collector.log.read_text().count('"status":4')
+    guesses = [good[:-1], good + "x", good.lower(), "hw_" + "A" * 43, "x" * 5000, "hw_"] * 5
+    answers = [collector.ask("/api/v1/jobs", guess) for guess in guesses]
+    bodies = {status: set() for status, _ in answers}  # type: dict[int, set[str]]
+    for status, body in answers:
+        bodies[status].add(body)
+    assert set(bodies) <= {401, 429} and 429 in bodies, answers
+    assert all(len(said) == 1 for said in bodies.values()), bodies
+    assert collector.ask("/api/v1/jobs", good)[0] == 200
+    log = collector.log.read_text()
+    assert log.count('"status":4') == before + len(guesses), log
+    assert good not in log
+
+
+def test_clients_that_do_not_hurry(collector: Collector, tmp_path: Path) -> None:
+    """Slow requests, slow readers and such that say nothing at all, beside a fleet that reports."""
+    collector.start()
+    Load(collector, small_job("first")).result()
+    many = 200
+    slow_heads = [connect(collector) for _ in range(many)]
+    slow_bodies = [connect(collector) for _ in range(many)]
+    silent = [connect(collector) for _ in range(many)]
+    deaf = [connect(collector) for _ in range(many)]
+    half_open = [connect(collector) for _ in range(many)]
+    for each in slow_bodies:
+        each.sendall(request(INGEST, "POST", "Content-Length: 1000000") + b"x")
+    for each in deaf:  # ask for a lot, and read nothing of it
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        each.setblocking(False)
+        try:
+            for _ in range(50):
+                each.send(request("/api/v1/jobs/first-0000/report") * 20)
+        except BlockingIOError:
+            pass
+    for each in half_open:
+        each.sendall(request("/api/v1/events"))
+        each.shutdown(socket.SHUT_WR)
+    shape = small_job("beside") | {"jobs": 4, "steps": 120, "begin-ns": time.time_ns()}
+    load = Load(collector, shape, "--every-ms", "100")
+    cut = 0
+    deadline = time.monotonic() + 60
+    while cut < many:  # ten seconds are what a head may take
+        assert time.monotonic() < deadline, f"{cut} of {many} were cut off"
+        time.sleep(0.5)
+        cut = sum(not still_open(each, b"G") for each in slow_heads)
+        for each in slow_bodies[:10]:
+            still_open(each, b"x")
+    assert collector.get("/healthz") == {"status": "ok"}
+    load.result()
+    assert_all_told(collector, shape, tmp_path / "journals")
+    assert memory_mib(collector) < 1024
+    if FULL:  # thirty seconds are what a body may take
+        deadline = time.monotonic() + 120
+        while any(still_open(each, b"x") for each in slow_bodies):
+            assert time.monotonic() < deadline
+            time.sleep(1)
+    for each in slow_heads + slow_bodies + silent + deaf + half_open:
+        each.close()
+    assert collector.get("/healthz") == {"status": "ok"}
+
+
+def still_open(client: socket.socket, more: bytes) -> bool:
+    """After one byte more."""
+    try:
+        client.send(more)
+        client.setblocking(False)
+        return client.recv(1) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
