@@ -65,7 +65,7 @@ def run(cluster: Cluster, jobs: Path, out: Path, *words: object) -> dict[str, An
     done = subprocess.run(
         command(cluster.url, jobs, out, *words), capture_output=True, text=True, timeout=RUN_S
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, done.stderr[:1500] + done.stderr[-1500:]
     return json.loads(done.stdout)
 
 

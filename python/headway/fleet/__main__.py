@@ -7,6 +7,7 @@ import argparse
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -15,6 +16,8 @@ from typing import Any
 
 DIMENSIONS = ("family", "team", "cluster", "hardware", "size", "torch", "priority")
 PR_SET_PDEATHSIG = 1
+LINE_MAX = 500
+RAISED = re.compile(r"[\w.]*(Error|Exception): ")
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -49,6 +52,14 @@ def settings_of(options: argparse.Namespace) -> dict[str, str]:
     return settings
 
 
+def choose_worker_python(options: argparse.Namespace, settings: dict[str, str]) -> None:
+    """Spark itself listens to this setting only in spark-submit."""
+    if given := settings.get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = given
+    elif options.spark.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+
 def check_machine(options: argparse.Namespace) -> None:
     for name in ("pyspark", "pyarrow", "pandas"):
         try:
@@ -64,8 +75,6 @@ def check_machine(options: argparse.Namespace) -> None:
         raise Wrong(f"{java}: not found; Spark needs Java 17 or later (JAVA_HOME, or on PATH)")
     if not os.path.isdir(options.journals):
         raise Wrong(f"{options.journals}: no such folder")
-    if options.spark.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 def load_extension() -> tuple[Any, list[str]]:
@@ -78,11 +87,14 @@ def load_extension() -> tuple[Any, list[str]]:
 
 
 def first_line(error: BaseException) -> str:
-    """What Spark or Java say runs to pages; what a task said is marked."""
+    """What Spark or Java say runs to pages. What a task of ours said is marked; else it is what
+    Python on a worker said last, or the first line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ours = [line for line in lines if "headway: " in line]
-    text = ours[0].split("headway: ", 1)[1] if ours else (lines or [type(error).__name__])[0]
-    return text[:500]
+    for line in lines:
+        if "headway: " in line:
+            return line.split("headway: ", 1)[1][:LINE_MAX]
+    raised = [line for line in lines if RAISED.match(line)]
+    return (raised[-1] if raised else (lines or [type(error).__name__])[0])[:LINE_MAX]
 
 
 def stay_with_parent() -> None:
@@ -97,6 +109,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     # Before Arrow: what is loaded with the extension is told by what was not there before.
     extension, libraries = load_extension()
     check_machine(options)
+    choose_worker_python(options, settings)
     from headway.fleet.history import History, start_spark
 
     spark = start_spark(options.spark, settings)
