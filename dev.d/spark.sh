@@ -25,5 +25,5 @@ run_spark_tests() {
   compile release headway headway_python headway_python_files write_fleet
   # What is not of this environment (a store's server) comes from .venv.
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python HEADWAY_DEV_VENV=$venv \
-    "$spark_venv/bin/python" -m pytest -s tests/spark
+    "$spark_venv/bin/python" -m pytest -s --basetemp "$root/build/spark-tests" tests/spark
 }

@@ -17,6 +17,8 @@ from free_ports import free_ports
 HOME = Path(pyspark.__file__).parent
 START_S = 120
 HOST = "127.0.0.1"
+# Java that lives for a minute is not worth its best compiler.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def environment() -> dict[str, str]:
@@ -27,6 +29,7 @@ def environment() -> dict[str, str]:
         "SPARK_HOME": str(HOME),
         "SPARK_LOCAL_IP": HOST,
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
         "SPARK_NO_DAEMONIZE": "1",
     }
 
@@ -129,8 +132,10 @@ def driver_settings() -> list[str]:
         "spark.driver.bindAddress": HOST,
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.ui.enabled": "false",
         "spark.pyspark.python": sys.executable,
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "2",
     }
     return [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]

@@ -11,12 +11,17 @@ import re
 import shutil
 import signal
 import sys
+import threading
 import traceback
+from collections.abc import Callable
 from typing import Any
+
+from headway.fleet.place import check_folder
 
 DIMENSIONS = ("family", "team", "cluster", "hardware", "size", "torch", "priority")
 PR_SET_PDEATHSIG = 1
 LINE_MAX = 500
+GIVE_UP_S = 60
 RAISED = re.compile(r"[\w.]*(Error|Exception): ")
 
 
@@ -75,6 +80,7 @@ def check_machine(options: argparse.Namespace) -> None:
         raise Wrong(f"{java}: not found; Spark needs Java 17 or later (JAVA_HOME, or on PATH)")
     if not os.path.isdir(options.journals):
         raise Wrong(f"{options.journals}: no such folder")
+    check_folder(options.out, options.replace)
 
 
 def load_extension() -> tuple[Any, list[str]]:
@@ -114,9 +120,42 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
     spark = start_spark(options.spark, settings)
     try:
-        return History(spark, options, extension, libraries).summary
+        history = History(spark, options, extension, libraries)
+        try:
+            return beside(history.run)
+        except BaseException:
+            give_up_in_time()
+            history.give_up()
+            raise
     finally:
         spark.stop()
+
+
+def beside(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Calls it in a thread of its own. A thread that waits for Java can be interrupted, but can ask
+    Java nothing any more; this one stays free to stop Spark."""
+    ended: list[dict[str, Any] | BaseException] = []
+
+    def run_it() -> None:
+        try:
+            ended.append(work())
+        except BaseException as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=run_it, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)
+    if isinstance(ended[0], BaseException):
+        raise ended[0]
+    return ended[0]
+
+
+def give_up_in_time() -> None:
+    """A cluster that does not answer any more must not keep us."""
+    timer = threading.Timer(GIVE_UP_S, os._exit, [143])
+    timer.daemon = True
+    timer.start()
 
 
 def main() -> int:

@@ -38,6 +38,12 @@ def start_spark(master: str, settings: dict[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
+def spread(rows: Any, files: int, *order: str) -> Any:
+    """In order, in so many files. Ranges are found by reading the rows twice: not for one."""
+    parts = rows.repartitionByRange(files, *order) if files > 1 else rows.repartition(1)
+    return parts.sortWithinPartitions(*order)
+
+
 class History:
     """One run. `options`: as __main__ parses them."""
 
@@ -47,30 +53,25 @@ class History:
         self.words = extension.bucket_words()
         self.place = Place(spark, options.out, options.replace)
         self.timings_s: dict[str, float] = {}
+        self._shipped = (extension, libraries)
+
+    def run(self) -> dict[str, Any]:
+        """The summary, after the results have their name. After an error: give_up()."""
         with tempfile.TemporaryDirectory(prefix="headway-fleet-") as scratch:
             archive = Path(scratch) / f"{shipment.NAME}.tar.gz"
-            shipment.pack(archive, extension, libraries)
-            spark.sparkContext.addArchive(f"{archive}#{shipment.NAME}")
-            self.summary = self._run()
-
-    def _run(self) -> dict[str, Any]:
-        try:
+            shipment.pack(archive, *self._shipped)
+            self.spark.sparkContext.addArchive(f"{archive}#{shipment.NAME}")
             summary = self._write_all()
             self.place.finish(summary)
             return summary
-        except BaseException:
-            self.place.give_up()
-            raise
 
-    def _step(self, name: str, label: str) -> Any:
-        history = self
+    def give_up(self) -> None:
+        """Takes away what is half written. Not before its writers have been stopped."""
+        self.spark.stop()
+        self.place.give_up()
 
-        class Timed(Step):
-            def __exit__(self, *error: Any) -> None:
-                super().__exit__(*error)
-                history.timings_s[name] = round(self.took_s, 3)
-
-        return Timed(self.spark.sparkContext, label)
+    def _step(self, name: str, label: str) -> Step:
+        return Step(self.spark.sparkContext, label, self.timings_s, name)
 
     def _write_all(self) -> dict[str, Any]:
         began_s = time.monotonic()
@@ -91,7 +92,10 @@ class History:
         return summary
 
     def _load(self, name: str) -> Any:
-        return self.spark.read.parquet(self.place.within(f"{name}.parquet"))
+        reader = self.spark.read
+        if name == "slices":  # where there is none, no file says what its columns are
+            reader = reader.schema(f"{tasks.slices_schema()}, month string")
+        return reader.parquet(self.place.within(f"{name}.parquet"))
 
     def _read(self, jobs: list[folders.Folder]) -> int:
         """Every job once, in as many tasks as suit its size."""
@@ -152,45 +156,42 @@ class History:
     def _write_rows(self) -> None:
         tenant = self.options.tenant
         facts = self._load("facts").select("job", "fact")
+        files = 1 + facts.count() // ROWS_PER_FILE
         with self._step("attempts", "writing attempts"):
             rows = facts.mapInArrow(
                 shipment.on_executor("attempts", tenant), tasks.attempts_schema()
             )
-            self._spread(rows, "job", "attempt").write.parquet(
+            spread(rows, files, "job", "attempt").write.parquet(
                 self.place.within("attempts.parquet")
             )
         with self._step("slices", "writing slices"):
             rows = facts.mapInArrow(shipment.on_executor("slices", tenant), tasks.slices_schema())
             rows = rows.withColumn("month", F.date_format("day", "yyyy-MM"))
-            self._spread(rows, "month", "job", "attempt", "day").write.partitionBy("month").parquet(
-                self.place.within("slices.parquet")
-            )
-
-    def _spread(self, rows: Any, *order: str) -> Any:
-        """In order, in as few files as are comfortable."""
-        files = 1 + self._load("facts").count() // ROWS_PER_FILE
-        return rows.repartitionByRange(files, *order).sortWithinPartitions(*order)
+            ordered = spread(rows, files, "month", "job", "attempt", "day")
+            ordered.write.partitionBy("month").parquet(self.place.within("slices.parquet"))
 
     def _summarize(self, jobs: list[folders.Folder], parts: int) -> dict[str, Any]:
         slices, attempts = self._load("slices"), self._load("attempts")
         errors = self._load("errors")
         with self._step("summary", "adding up"):
             groups = rollup.total_by(slices, attempts, self.words, self.options.by)
-            counted = attempts.agg(
-                F.count_distinct("job").alias("jobs"), F.count(F.lit(1)).alias("attempts")
+            whole = slices.agg(
+                F.count_distinct("job").alias("jobs"),
+                F.count_distinct("job", "attempt").alias("attempts"),
+                F.min("day").alias("first_day"),
+                F.max("day").alias("last_day"),
             ).first()
-            days = slices.agg(F.min("day").alias("first"), F.max("day").alias("last")).first()
             notes = errors.orderBy("lost", "job", "file").limit(NOTES_MAX).collect()
             lost = {row["lost"]: row["count"] for row in errors.groupBy("lost").count().collect()}
         return {
             "journals": self.options.journals,
             "out": self.place.out,
-            "jobs": counted["jobs"],
-            "attempts": counted["attempts"],
+            "jobs": whole["jobs"],
+            "attempts": whole["attempts"],
             "bytes": sum(job.bytes for job in jobs),
             "tasks": parts,
-            "first_day": str(days["first"]) if days["first"] else None,
-            "last_day": str(days["last"]) if days["last"] else None,
+            "first_day": str(whole["first_day"]) if whole["first_day"] else None,
+            "last_day": str(whole["last_day"]) if whole["last_day"] else None,
             "by": self.options.by,
             "groups": groups,
             "lost": {kind: lost.get(kind, 0) for kind in ("job", "file", "records")},

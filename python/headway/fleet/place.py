@@ -4,15 +4,33 @@ old ones or the new ones. Through Hadoop's file systems: a folder, hdfs://, s3a:
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import time
 from typing import Any
 
 MARK = "headway-fleet.json"  # in every folder that is ours to replace
+GIVE_UP_LOOKS, GIVE_UP_PAUSE_S = 20, 0.5
 S3_CLASS = "org.apache.hadoop.fs.s3a.S3AFileSystem"
 
 
 class Refused(Exception):
     """One line for a person: what is wrong and what to do."""
+
+
+def check_folder(out: str, replace: bool) -> None:
+    """As Place.check(), but before Java is started, for a folder of this machine."""
+    if "://" in out or not os.path.lexists(out):
+        return
+    _check(out, replace, os.path.exists(os.path.join(out, MARK)))
+
+
+def _check(out: str, replace: bool, ours: bool) -> None:
+    """`out` is there already."""
+    if not replace:
+        raise Refused(f"{out}: is there already; give --replace, or another --out")
+    if not ours:
+        raise Refused(f"{out}: is not of `headway fleet` (no {MARK} in it); not replaced")
 
 
 class Place:
@@ -48,12 +66,9 @@ class Place:
 
     def check(self) -> None:
         """Refuses a place that is taken."""
-        if not self._files.exists(self._path(self.out)):
-            return
-        if not self._replace:
-            raise Refused(f"{self.out}: is there already; give --replace, or another --out")
-        if not self._files.exists(self._path(f"{self.out}/{MARK}")):
-            raise Refused(f"{self.out}: is not of `headway fleet` (no {MARK} in it); not replaced")
+        if self._files.exists(self._path(self.out)):
+            ours = self._files.exists(self._path(f"{self.out}/{MARK}"))
+            _check(self.out, self._replace, ours)
 
     def within(self, name: str) -> str:
         return f"{self.staging}/{name}"
@@ -77,4 +92,9 @@ class Place:
             raise Refused(f"{source}: cannot be renamed to {to}; what was made is there")
 
     def give_up(self) -> None:
-        self._files.delete(self._path(self.staging), True)
+        """An executor that has not heard yet makes the folder again: look a few times."""
+        for _ in range(GIVE_UP_LOOKS):
+            self._files.delete(self._path(self.staging), True)
+            time.sleep(GIVE_UP_PAUSE_S)
+            if not self._files.exists(self._path(self.staging)):
+                return

@@ -15,17 +15,19 @@ FIRST_S = 1.0
 
 
 class Step:
-    """`with Step(context, "attributing 12 jobs"):` around something that Spark does."""
+    """`with Step(context, "attributing 12 jobs", timings_s, "attribute"):` around something that
+    Spark does; how long it took is kept in `timings_s`."""
 
-    def __init__(self, context: Any, label: str) -> None:
+    def __init__(self, context: Any, label: str, timings_s: dict[str, float], name: str) -> None:
         self._tracker = context.statusTracker()
         self._label = label
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._terminal = sys.stderr.isatty()
         self._drawn = False
-        self.began_s = time.monotonic()
-        self.took_s = 0.0
+        self._timings_s = timings_s
+        self._name = name
+        self._began_s = time.monotonic()
 
     def __enter__(self) -> Step:
         self._thread.start()
@@ -39,7 +41,7 @@ class Step:
     ) -> None:
         self._over.set()
         self._thread.join()
-        self.took_s = time.monotonic() - self.began_s
+        self._timings_s[self._name] = round(time.monotonic() - self._began_s, 3)
         if self._drawn:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
@@ -47,7 +49,7 @@ class Step:
         said_s = time.monotonic()
         while not self._over.wait(DRAW_S):
             now_s = time.monotonic()
-            if now_s - self.began_s < FIRST_S:
+            if now_s - self._began_s < FIRST_S:
                 continue
             if self._terminal:
                 print(f"\r\x1b[K{self._text()}", end="", file=sys.stderr, flush=True)
@@ -63,5 +65,5 @@ class Step:
             if info is not None:
                 done += info.numCompletedTasks
                 total += info.numTasks
-        seconds = time.monotonic() - self.began_s
+        seconds = time.monotonic() - self._began_s
         return f"{self._label}: {done} of {total} tasks, {seconds:.0f} s"
