@@ -55,8 +55,6 @@ TARGETS = {
     "regress_fleet_false_restless": 1.0,
     "regress_fleet_false_weekends": 1.0,
     "regress_fleet_false_sparse": 1.0,
-    "regress_watch_1m_60_days_s": 5.0,
-    "regress_watch_1m_90_days_s": 5.0,
     "fleet_query_ms": 200.0,
     "ingest_events_per_s": 1e6,
     "ranks_10000_ingest_p99_ms": 50.0,

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   int exit_code = kExitOk;
   constexpr AddVerb kVerbs[] = {add_run,   add_report,   add_import, add_export,   add_why,
                                 add_ckpt,  add_interval, add_trace,  add_autotune, add_cache,
-                                add_serve, add_ship,     add_doctor};
+                                add_serve, add_ship,     add_fleet,  add_doctor};
   for (const AddVerb add : kVerbs) add(app, exit_code);
 
   // The words before the first option that are verbs, and verbs of a verb (`ckpt ls`).

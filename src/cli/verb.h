@@ -33,6 +33,7 @@ void add_trace(Verb& app, int& exit_code);
 void add_autotune(Verb& app, int& exit_code);
 void add_serve(Verb& app, int& exit_code);
 void add_ship(Verb& app, int& exit_code);
+void add_fleet(Verb& app, int& exit_code);
 
 // Takes the command of `headway run` (script or program, and its arguments) out of the parser's
 // sight and keeps it for the verb. Returns how many of `argv` are left to parse.
