@@ -4,7 +4,7 @@
     pack_page.py DIST OPENAPI OUT
 
 DIST is web/dist; where it is missing, a page is left out and the collector says so. Writes
-OUT/page.blob (all files, as they are and compressed), OUT/page_files.inc (where each lies) and
+OUT/page.blob (all files, as they are and compressed), OUT/page_files.cc (where each lies) and
 OUT/page_blob.S (which puts the blob into the binary).
 """
 
@@ -54,9 +54,14 @@ def main(dist: str, openapi: str, out: str) -> None:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     write_if_changed(folder / "page.blob", bytes(blob))
-    write_if_changed(
-        folder / "page_files.inc", ("constexpr PageFile kPageFiles[] = {\n" + "".join(rows) + "};\n").encode()
-    )
+    source = [
+        '#include "collector/page_files.h"\n\n',
+        "namespace headway::collector {\nnamespace {\n\nconstexpr PageFile kFiles[] = {\n",
+        *rows,
+        "};\n\n}  // namespace\n\nstd::span<const PageFile> page_files() {\n  return kFiles;\n}\n\n",
+        "}  // namespace headway::collector\n",
+    ]
+    write_if_changed(folder / "page_files.cc", "".join(source).encode())
     lines = [
         "    .section .rodata",
         "    .global headway_page_blob",

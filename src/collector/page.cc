@@ -1,24 +1,13 @@
 #include "collector/page.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <span>
 
 #include "collector/answers.h"
+#include "collector/page_files.h"
 
 namespace headway::collector {
 namespace {
-
-struct PageFile {
-  std::string_view path, type, etag;
-  std::size_t offset, bytes;          // in the blob, as it is
-  std::size_t gzip_offset, gzip_bytes;  // compressed; 0 bytes: that would be longer
-};
-
-// Made by tools/pack_page.py from web/dist: `kPageFiles`, sorted by path.
-#include "page_files.inc"
-
-extern "C" const char headway_page_blob[];
 
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -26,8 +15,9 @@ constexpr std::string_view kPolicy =
     "frame-ancestors 'none'";
 
 const PageFile* find(std::string_view path) {
-  const auto found = std::ranges::lower_bound(kPageFiles, path, {}, &PageFile::path);
-  return found != std::end(kPageFiles) && found->path == path ? &*found : nullptr;
+  const std::span<const PageFile> files = page_files();
+  const auto found = std::ranges::lower_bound(files, path, {}, &PageFile::path);
+  return found != files.end() && found->path == path ? &*found : nullptr;
 }
 
 bool takes_gzip(std::string_view accept_encoding) {
