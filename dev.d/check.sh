@@ -4,7 +4,7 @@
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # or is called from many threads. `./dev asan` and `./dev tsan` take them all.
 asan_tests='base|cache|collector|demo|event|fleet|record|journal|ledger|timeline|metrics|interchange|failure|ingest|net_test|checkpoint|cluster|compile|interval|object_store|otlp|regress_test|replica|store_test'
-tsan_tests='cache|collector|metrics_page|net_test|record|journal|object_store|replica_test|replica_uploader'
+tsan_tests='cache|collector|metrics_page|net_test|record|journal|object_store|replica_test|replica_uploader|store_test'
 
 cpp_files() {
   find include src python tests bench fuzz examples -type f \( -name '*.h' -o -name '*.cc' \) -print0
@@ -90,8 +90,9 @@ run_fuzz() {
 # Most tests wait for processes most of the time: three at once, the longest folders first.
 run_pytest() {
   local folder folders=()
-  for folder in tests/slurm tests/nodes tests/kill tests/replica tests/store tests/cache tests/autotune tests/collector tests/agent tests/e2e tests/python \
-    tests/checkpoint tests/deploy tests/trace tests/docs tests/golden tests/interval tests/failure tools; do
+  for folder in tests/slurm tests/nodes tests/kill tests/replica tests/store tests/cache tests/autotune tests/store_postgres \
+    tests/collector tests/web tests/agent tests/e2e tests/python tests/checkpoint tests/deploy tests/spark tests/trace \
+    tests/docs tests/golden tests/interval tests/failure tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done
   HEADWAY_BIN=$root/build/headway HEADWAY_PYTHON=$root/build/python \

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <thread>
 
 #include "base/clock.h"
 #include "collector/collector.h"
@@ -84,6 +87,44 @@ TEST_F(SharedStore, EitherTakesAnyBatchAndBothTellTheSame) {
     for (std::size_t which = 0; which < 2; ++which) {
       EXPECT_EQ(difference(which, job), "[]") << "collector " << which;
     }
+  }
+}
+
+// All journals at once, by senders of their own, and people who look meanwhile.
+TEST_F(SharedStore, ManySendersAtOnce) {
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    TestJob job(fmt::format("job{}", seed));
+    job.attempt(1, 3, 60, true);
+    job.attempt(2, 3, 60, false);
+    using Post = std::pair<std::string, std::vector<std::byte>>;
+    std::map<ingest::JournalId, std::vector<Post>> senders;
+    std::mt19937 random(seed);
+    job.post_in_any_order(random, [&](const std::string& path, const std::vector<std::byte>& body) {
+      const auto batch = ingest::Batch::parse(body, "batch");
+      senders[batch.value().chunks[0].journal].emplace_back(path, body);
+    });
+    std::atomic<bool> over{false};
+    std::vector<std::thread> threads, lookers;
+    for (std::size_t which = 0; which < 2; ++which) {
+      lookers.emplace_back([&, which] {
+        while (!over) ask(which, "GET", fmt::format("/api/v1/jobs/{}/report", job.name()));
+      });
+    }
+    for (const auto& [journal, posts] : senders) {
+      threads.emplace_back([&, own = std::mt19937(seed + threads.size())]() mutable {
+        for (const auto& [path, body] : posts) {
+          for (const std::size_t to : {own() % 2, own() % 2}) {
+            EXPECT_EQ(ask(to, "POST", path, body).status, 200);
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    over = true;
+    for (std::thread& looker : lookers) looker.join();
+    EXPECT_EQ(difference(0, job), "[]");
+    EXPECT_EQ(difference(1, job), "[]");
   }
 }
 
