@@ -91,7 +91,7 @@ run_fuzz() {
 run_pytest() {
   local folder folders=()
   for folder in tests/slurm tests/nodes tests/kill tests/replica tests/store tests/cache tests/autotune tests/store_postgres \
-    tests/collector tests/web tests/agent tests/e2e tests/python tests/checkpoint tests/deploy tests/spark tests/trace \
+    tests/collector tests/web tests/agent tests/e2e tests/python tests/checkpoint tests/deploy tests/trace \
     tests/docs tests/golden tests/interval tests/failure tools; do
     [ -d "$folder" ] && folders+=("$folder")
   done

@@ -355,7 +355,9 @@ Result<std::vector<std::string>> SqliteStore::check() {
         return out;
       }
       if (!row.value()) break;
-      if (ask.text(0) != "ok") out.push_back(path_ + ": " + ask.text(0));
+      std::string text = ask.text(0);
+      std::ranges::replace(text, '\n', ' ');  // some are two lines
+      if (text != "ok") out.push_back(path_ + ": " + text);
     }
   }
   // What is damaged so much is not looked into further.

@@ -37,6 +37,7 @@ class AttemptState {
   // The index to name this rank by from now on. Ranks are added in ascending order, before any step
   // was combined.
   std::size_t add_rank(std::uint32_t rank, const std::string& host, bool device_times);
+  void set_host(std::size_t index, const std::string& host) { ranks_[index].share.host = host; }
   [[nodiscard]] std::size_t ranks() const { return ranks_.size(); }
 
   void consume_agent(const event::Event& e);

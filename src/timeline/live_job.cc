@@ -53,7 +53,7 @@ std::optional<std::size_t> LiveJob::index_of(const event::StreamInfo& stream) {
   const std::uint32_t first = index_.empty() && world > 0 ? 0 : stream.rank;
   const std::uint32_t last = std::max(stream.rank, world > 0 ? world - 1 : 0);
   for (std::uint32_t rank = first; rank <= last; ++rank) {
-    index_[rank] = state_->add_rank(rank, stream.host, wanted_.device_times);
+    index_[rank] = state_->add_rank(rank, "", wanted_.device_times);  // they say where they are
   }
   return index_.at(stream.rank);
 }
@@ -108,11 +108,12 @@ void LiveJob::consume(const event::StreamInfo& stream, std::span<const event::Ev
     for (const event::Event& e : events) state_->consume_agent(e);
   } else {
     const std::optional<std::size_t> index = index_of(stream);
-    const auto& origin = origin_.try_emplace(stream.rank, stream.origin).first->second;
-    if (!index || origin != stream.origin) {
+    const auto [origin, fresh] = origin_.try_emplace(stream.rank, stream.origin);
+    if (!index || origin->second != stream.origin) {
       must_reread_ = true;
       return;
     }
+    if (fresh) state_->set_host(*index, stream.host);
     for (const event::Event& e : events) {
       if (e.type == event::EventType::device_done && !wanted_.device_times) {
         wanted_.device_times = must_reread_ = true;

@@ -97,6 +97,25 @@ TEST(LiveJob, AnyCutIntoBatchesGivesTheSameJob) {
   }
 }
 
+// Whichever machine's ranks are heard of first.
+TEST(LiveJob, EveryRankIsWhereItSaysItIs) {
+  event::JobStreams streams = with_world_size(told(1));
+  LiveJob live("j", streams.names);
+  std::reverse(streams.streams.begin(), streams.streams.end());
+  for (event::Stream& stream : streams.streams) {
+    if (stream.info.attempt != 1 || stream.info.rank == event::kAgentRank) continue;
+    stream.info.host = "host" + std::to_string(stream.info.rank);
+    live.consume(stream.info, stream.open()->next().first(4));
+  }
+  ASSERT_FALSE(live.must_reread());
+  const JobResult job = live.snapshot(std::nullopt);
+  ASSERT_EQ(job.attempts.size(), 1u);
+  ASSERT_EQ(job.attempts[0].ranks.size(), 3u);
+  for (const RankShare& rank : job.attempts[0].ranks) {
+    EXPECT_EQ(rank.host, "host" + std::to_string(rank.rank));
+  }
+}
+
 TEST(LiveJob, ASnapshotReachesToNow) {
   auto names = std::make_shared<event::NameTable>();
   LiveJob live("j", names);

@@ -56,7 +56,12 @@ def assert_all_told(collector: Collector, shape: Shape, folder: Path, token: str
     """Every job is told as a report on the same journals tells it."""
     for job in write_journals(shape, folder):
         told = collector.get(f"/api/v1/jobs/{job}/report", token)
-        assert told == local_report(folder, job), job
+        wanted = local_report(folder, job)
+        differs = {name: (told.get(name), wanted.get(name)) for name in told | wanted}
+        assert told == wanted, (
+            job,
+            {name: two for name, two in differs.items() if two[0] != two[1]},
+        )
 
 
 def memory_mib(collector: Collector) -> int:
