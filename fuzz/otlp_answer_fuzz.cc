@@ -1,4 +1,5 @@
-// Whatever an endpoint answers, it is read in bounded memory, says nothing absurd and fits on a line.
+// Whatever an endpoint answers, it is read in bounded memory, says nothing absurd and fits on a
+// line.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

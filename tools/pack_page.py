@@ -27,7 +27,11 @@ TYPES = {
 
 
 def find_files(dist: Path, openapi: Path) -> dict[str, Path]:
-    files = {"/" + str(p.relative_to(dist)): p for p in dist.rglob("*") if p.is_file()} if dist.is_dir() else {}
+    files = (
+        {"/" + str(p.relative_to(dist)): p for p in dist.rglob("*") if p.is_file()}
+        if dist.is_dir()
+        else {}
+    )
     files["/openapi.json"] = openapi
     return files
 
@@ -49,7 +53,9 @@ def main(dist: str, openapi: str, out: str) -> None:
         etag = '\\"' + hashlib.sha256(content).hexdigest()[:20] + '\\"'
         at = len(blob)
         blob += content
-        rows.append(f'    {{"{name}", "{kind}", "{etag}", {at}, {len(content)}, {len(blob)}, {len(packed)}}},\n')
+        rows.append(
+            f'    {{"{name}", "{kind}", "{etag}", {at}, {len(content)}, {len(blob)}, {len(packed)}}},\n'
+        )
         blob += packed
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +64,8 @@ def main(dist: str, openapi: str, out: str) -> None:
         '#include "collector/page_files.h"\n\n',
         "namespace headway::collector {\nnamespace {\n\nconstexpr PageFile kFiles[] = {\n",
         *rows,
-        "};\n\n}  // namespace\n\nstd::span<const PageFile> page_files() {\n  return kFiles;\n}\n\n",
+        "};\n\n}  // namespace\n\n",
+        "std::span<const PageFile> page_files() {\n  return kFiles;\n}\n\n",
         "}  // namespace headway::collector\n",
     ]
     write_if_changed(folder / "page_files.cc", "".join(source).encode())

@@ -8,9 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import demo
 import pytest
 from demo_faults import Fault, Journal
+
+import demo
 
 RECORD = """
 import headway as hw

@@ -66,9 +66,10 @@ std::string collector_of(const RunOptions& options, const std::string* variable)
 Status check_options(const RunOptions& options) {
   const std::string& url = options.collector;
   if (!url.empty() && url != "off" && !url.starts_with("http://") && !url.starts_with("https://")) {
-    return Status::invalid(fmt::format(
-        "--collector {}: want the address of a `headway serve`, as in http://127.0.0.1:8743, or off",
-        url));
+    return Status::invalid(
+        fmt::format("--collector {}: want the address of a `headway serve`, as in "
+                    "http://127.0.0.1:8743, or off",
+                    url));
   }
   if (options.command.empty()) {
     return Status::invalid(

@@ -52,7 +52,8 @@ void ShipKeeper::start() {
   plan.own_session = true;  // Ctrl-C is for us: there is something left to send then
   auto pid = base::start_process(plan);
   if (!pid.ok()) {
-    console_.note(fmt::format("nothing is sent to {}: {}", place_.collector, pid.status().message()));
+    console_.note(
+        fmt::format("nothing is sent to {}: {}", place_.collector, pid.status().message()));
     place_.collector.clear();
     return;
   }
@@ -83,11 +84,12 @@ void ShipKeeper::finish(bool hurried) {
     ::poll(nullptr, 0, kLookMs);
   }
   if (late || status_ != 0) {
-    console_.warn(fmt::format(
-        "{} has not taken all records of this job: `headway ship {} --to {}` sends the rest; why is "
-        "in {}/{}",
-        place_.collector, place_.job, place_.collector, base::job_dir(place_.root, place_.job),
-        kLog));
+    console_.warn(
+        fmt::format("{} has not taken all records of this job: `headway ship {} --to {}` sends the "
+                    "rest; why is "
+                    "in {}/{}",
+                    place_.collector, place_.job, place_.collector,
+                    base::job_dir(place_.root, place_.job), kLog));
   }
 }
 

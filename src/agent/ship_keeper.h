@@ -33,7 +33,8 @@ class ShipKeeper {
   void open(ShipPlace place) { place_ = std::move(place); }
   // Before every attempt.
   void start();
-  // All journals are closed: the rest is sent, for so long. `hurried`: somebody asked us to be quick.
+  // All journals are closed: the rest is sent, for so long. `hurried`: somebody asked us to be
+  // quick.
   void finish(bool hurried);
 
  private:

@@ -205,9 +205,10 @@ void add_run(Verb& app, int& exit_code) {
                   "~/.cache/headway/compile, local shares nothing, off leaves "
                   "torch's compiler alone (default: $HEADWAY_CACHE, else local)")
       ->type_name("PLACE|auto|local|off");
-  run->add_option("--collector", options.collector,
-                  "Send what is recorded to a `headway serve`, while the job runs; off sends nothing "
-                  "(default: $HEADWAY_COLLECTOR, else off)")
+  run->add_option(
+         "--collector", options.collector,
+         "Send what is recorded to a `headway serve`, while the job runs; off sends nothing "
+         "(default: $HEADWAY_COLLECTOR, else off)")
       ->type_name("URL|off");
   run->add_flag("--learn-shapes", options.learn_shapes,
                 "Let torch remember for the next run which sizes change (TORCH_COMPILE_JOB_ID)");

@@ -26,7 +26,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-constexpr int kNice = 10;                               // beside ranks that train
+constexpr int kNice = 10;                             // beside ranks that train
 constexpr std::int64_t kLookAtAgentNs = 100'000'000;  // whose end waits for us
 
 struct ShipVerbOptions {

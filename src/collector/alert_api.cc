@@ -65,7 +65,9 @@ ServerAnswer regressions_answer(Alerts& alerts, const Watcher& watcher, const st
   // What is open first, the dearest first.
   std::ranges::stable_sort(shown, {}, [](const json& document) {
     const std::string word = document.value("state", "");
-    return std::pair(word == "open" ? 0 : word == "acknowledged" ? 1 : 2,
+    return std::pair(word == "open"           ? 0
+                     : word == "acknowledged" ? 1
+                                              : 2,
                      -document.value("device_hours_per_day", 0.0));
   });
   const WatchState watched = watcher.state(tenant);

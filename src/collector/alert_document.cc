@@ -62,9 +62,10 @@ json alert_document(const regress::Regression& regression,
     named.push_back({{"job", each.job}, {"attempt", each.attempt}});
   }
   const bool known = before.is_object();
-  const json acknowledged = known && before.contains("acknowledged") ? before["acknowledged"] : json();
-  const std::int64_t found_ns = known ? field(before, "found_ns", regression.found_ns)
-                                      : regression.found_ns;
+  const json acknowledged =
+      known && before.contains("acknowledged") ? before["acknowledged"] : json();
+  const std::int64_t found_ns =
+      known ? field(before, "found_ns", regression.found_ns) : regression.found_ns;
   json out = {{"key", regression.key},
               {"component", regress::component_name(regression.component)},
               {"label", regress::component_label(regression.component)},

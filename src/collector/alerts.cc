@@ -37,9 +37,8 @@ Result<std::vector<Alert>> Alerts::update(
   std::vector<Alert> changed;
   Status status;
   const auto put = [&](const std::string& key, const json& document, bool fresh) {
-    auto row = store_.put_alert({0, tenant, key, document.dump(-1, ' ', false,
-                                                               json::error_handler_t::replace),
-                                 now_ns});
+    auto row = store_.put_alert(
+        {0, tenant, key, document.dump(-1, ' ', false, json::error_handler_t::replace), now_ns});
     if (row.ok()) {
       changed.push_back({std::move(*row), fresh});
     } else {

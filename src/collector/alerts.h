@@ -1,5 +1,5 @@
-// The alerts of all tenants, as the store has them, and what people and the watcher do to them: each
-// change is read, made and written by one at a time. Any thread.
+// The alerts of all tenants, as the store has them, and what people and the watcher do to them:
+// each change is read, made and written by one at a time. Any thread.
 #pragma once
 
 #include <atomic>

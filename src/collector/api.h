@@ -24,7 +24,7 @@ struct CollectorStatus {
   std::string_view role;  // "open": there are no tokens
   bool demo = false;
   std::int64_t now_ns = 0, started_ns = 0;
-  std::uint64_t jobs = 0, jobs_running = 0, attempts = 0;  // of the tenant
+  std::uint64_t jobs = 0, jobs_running = 0, attempts = 0;    // of the tenant
   std::uint64_t jobs_in_mind = 0, batches = 0, records = 0;  // of the collector, since it started
 };
 // GET /api/v1/status

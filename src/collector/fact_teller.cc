@@ -52,8 +52,8 @@ void FactTeller::run() {
     lock.lock();
     done_ = asked;
     wake_.notify_all();
-    const std::int64_t pause_ns = std::clamp(took_ns * (options_.share - 1), options_.look_ns,
-                                             options_.pause_max_ns);
+    const std::int64_t pause_ns =
+        std::clamp(took_ns * (options_.share - 1), options_.look_ns, options_.pause_max_ns);
     wake_.wait_for(lock, std::chrono::nanoseconds(pause_ns),
                    [&] { return stop_ || asked_ > done_; });
   }

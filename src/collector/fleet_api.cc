@@ -172,8 +172,7 @@ json job_json(const fleet::ListedJob& job) {
               {"ett_pct", nullptr},
               {"failures", job.failures}};
   if (job.wall_ns > 0) {
-    out["ett_pct"] =
-        100 * static_cast<double>(job.effective_ns) / static_cast<double>(job.wall_ns);
+    out["ett_pct"] = 100 * static_cast<double>(job.effective_ns) / static_cast<double>(job.wall_ns);
   }
   return out;
 }
@@ -226,7 +225,8 @@ ServerAnswer jobs_answer(const ServerRequest& request, const Snapshot& snapshot,
   json jobs = json::array();
   for (const fleet::ListedJob& job : list.jobs) jobs.push_back(job_json(job));
   json out = {{"jobs", std::move(jobs)}, {"next", nullptr}};
-  if (list.more) out["next"] = fmt::format("{}:{}", list.jobs.back().begin_ns, list.jobs.back().job);
+  if (list.more)
+    out["next"] = fmt::format("{}:{}", list.jobs.back().begin_ns, list.jobs.back().job);
   return json_answer(200, to_text(out));
 }
 

@@ -45,9 +45,10 @@ Result<std::vector<fleet::Where>> where_of(const ServerRequest& request, std::st
     const std::size_t colon = value.find(':');
     const auto dimension = fleet::dimension_of(value.substr(0, colon));
     if (colon == std::string::npos || !dimension) {
-      return Status::invalid(fmt::format("{}={}: give dimension:value, as in family:dlrm; dimensions "
-                                         "are {}",
-                                         name, value, kDimensionsKnown));
+      return Status::invalid(
+          fmt::format("{}={}: give dimension:value, as in family:dlrm; dimensions "
+                      "are {}",
+                      name, value, kDimensionsKnown));
     }
     if (out.size() == where_max) {
       return Status::invalid(fmt::format("{} is given more than {} times", name, where_max));
@@ -57,8 +58,8 @@ Result<std::vector<fleet::Where>> where_of(const ServerRequest& request, std::st
   return out;
 }
 
-Result<fleet::Selection> selection_of(const ServerRequest& request,
-                                      const fleet::Snapshot& snapshot, std::string_view suffix) {
+Result<fleet::Selection> selection_of(const ServerRequest& request, const fleet::Snapshot& snapshot,
+                                      std::string_view suffix) {
   const auto named = [&](std::string_view name) { return std::string(name) + std::string(suffix); };
   const DayRange known = days_with_data(snapshot);
   fleet::Selection out;
@@ -105,7 +106,8 @@ Result<std::int64_t> number_of(const ServerRequest& request, std::string_view na
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (error != std::errc() || end != text->data() + text->size() || number < min || number > max) {
-    return Status::invalid(fmt::format("{}={}: give a number from {} to {}", name, *text, min, max));
+    return Status::invalid(
+        fmt::format("{}={}: give a number from {} to {}", name, *text, min, max));
   }
   return number;
 }

@@ -41,8 +41,8 @@ net::Admission Handler::admit(const ServerRequest& head) {
     return {std::move(answer), 0};
   }
   if (route.open) return {{}, 0};
-  const Decision decision = parts_.access.decide(head.header("authorization"), head.peer, route.role,
-                                                 base::clock_ns(CLOCK_MONOTONIC));
+  const Decision decision = parts_.access.decide(head.header("authorization"), head.peer,
+                                                 route.role, base::clock_ns(CLOCK_MONOTONIC));
   if (!decision.allowed) return {refusal(head, decision), 0};
   return {{}, body_bytes_max(route.place)};
 }
@@ -80,10 +80,9 @@ void Handler::handle(ServerRequest request, std::shared_ptr<net::Reply> reply) {
         {tenant, route.job, route.attempt, std::move(request.body), std::move(reply)});
   }
   if (route.place == Place::events) return parts_.feed.add(tenant, reply);
-  const bool taken =
-      parts_.workers.add([this, route, tenant, request = std::move(request), reply] {
-        reply->send(answer(route, request, tenant));
-      });
+  const bool taken = parts_.workers.add([this, route, tenant, request = std::move(request), reply] {
+    reply->send(answer(route, request, tenant));
+  });
   if (!taken) reply->send(later_answer(503, "too many questions at once", 1));
 }
 

@@ -29,9 +29,8 @@ ServerAnswer losses_answer(const ServerRequest& request, const Snapshot& snapsho
   for (const fleet::Loss& loss : all.losses) {
     json worst = json::array();
     for (const fleet::Loss::Attempt& each : loss.worst) {
-      worst.push_back({{"job", each.job},
-                       {"attempt", each.attempt},
-                       {"device_hours", each.device_hours}});
+      worst.push_back(
+          {{"job", each.job}, {"attempt", each.attempt}, {"device_hours", each.device_hours}});
     }
     losses.push_back({{"bucket", fleet::bucket_word(loss.bucket)},
                       {"label", fleet::bucket_label(loss.bucket)},
@@ -55,16 +54,16 @@ ServerAnswer failures_answer(const ServerRequest& request, const Snapshot& snaps
   const fleet::Failures all = fleet::failures(snapshot, *selection);
   json categories = json::array();
   for (const fleet::FailureCategory& each : all.categories) {
-    categories.push_back({{"category", each.category},
-                          {"origin", fleet::origin_name(each.origin)},
-                          {"count", each.count},
-                          {"jobs", each.jobs},
-                          {"device_hours_lost", each.device_hours_lost},
-                          {"unsaved_device_hours", each.unsaved_device_hours},
-                          {"time_to_recover_s", durations_json(each.time_to_recover)},
-                          {"last", {{"job", each.last_job},
-                                    {"attempt", each.last_attempt},
-                                    {"t_ns", each.last_ns}}}});
+    categories.push_back(
+        {{"category", each.category},
+         {"origin", fleet::origin_name(each.origin)},
+         {"count", each.count},
+         {"jobs", each.jobs},
+         {"device_hours_lost", each.device_hours_lost},
+         {"unsaved_device_hours", each.unsaved_device_hours},
+         {"time_to_recover_s", durations_json(each.time_to_recover)},
+         {"last",
+          {{"job", each.last_job}, {"attempt", each.last_attempt}, {"t_ns", each.last_ns}}}});
   }
   json out = {{"categories", std::move(categories)}, {"device_hours_lost", all.device_hours_lost}};
   add_selection(out, *selection);
@@ -77,17 +76,17 @@ ServerAnswer hosts_answer(const ServerRequest& request, const Snapshot& snapshot
   const fleet::Hosts all = fleet::hosts(snapshot, *selection);
   json hosts = json::array();
   for (const fleet::HostRow& each : all.hosts) {
-    hosts.push_back({{"host", each.host},
-                     {"attempts", each.attempts},
-                     {"device_hours", each.device_hours},
-                     {"failures", each.failures},
-                     {"expected", each.expected},
-                     {"score", each.score},
-                     {"q_value", each.q_value},
-                     {"lemon", each.lemon},
-                     {"device_hours_lost", each.device_hours_lost},
-                     {"last_failure_ns",
-                      each.last_failure_ns ? json(*each.last_failure_ns) : json()}});
+    hosts.push_back(
+        {{"host", each.host},
+         {"attempts", each.attempts},
+         {"device_hours", each.device_hours},
+         {"failures", each.failures},
+         {"expected", each.expected},
+         {"score", each.score},
+         {"q_value", each.q_value},
+         {"lemon", each.lemon},
+         {"device_hours_lost", each.device_hours_lost},
+         {"last_failure_ns", each.last_failure_ns ? json(*each.last_failure_ns) : json()}});
   }
   json out = {{"hosts", std::move(hosts)},
               {"more", all.more},
@@ -127,10 +126,11 @@ ServerAnswer waterfall_answer(const ServerRequest& request, const Snapshot& snap
   const auto split = split_text == nullptr ? fleet::WaterfallSplit::component
                                            : fleet::waterfall_split_of(*split_text);
   if (!metric) {
-    return error_answer(
-        400, fmt::format("metric={}: give time_to_start_s or ett_pct", *metric_text));
+    return error_answer(400,
+                        fmt::format("metric={}: give time_to_start_s or ett_pct", *metric_text));
   }
-  if (!split) return error_answer(400, fmt::format("split={}: give component or lever", *split_text));
+  if (!split)
+    return error_answer(400, fmt::format("split={}: give component or lever", *split_text));
   auto a = selection_of(request, snapshot, "_a"), b = selection_of(request, snapshot, "_b");
   if (!a.ok()) return error_answer(400, a.status().message());
   if (!b.ok()) return error_answer(400, b.status().message());

@@ -45,9 +45,10 @@ nlohmann::json lane_json(std::int64_t attempt, std::optional<std::uint32_t> rank
     end.push_back(segment.t1_ns - from_ns);
     bucket.push_back(timeline::index(segment.bucket));
   }
-  nlohmann::json out = {{"attempt", attempt}, {"rank", nullptr}, {"host", host},
-                        {"start", std::move(start)}, {"end", std::move(end)},
-                        {"b", std::move(bucket)}, {"exact", lane.exact}};
+  nlohmann::json out = {{"attempt", attempt},    {"rank", nullptr},
+                        {"host", host},          {"start", std::move(start)},
+                        {"end", std::move(end)}, {"b", std::move(bucket)},
+                        {"exact", lane.exact}};
   if (rank) out["rank"] = *rank;
   return out;
 }
@@ -203,7 +204,8 @@ net::ServerAnswer job_timeline(store::Store& store, Jobs& jobs, const std::strin
                               {"failures", std::move(drawing.failures)},
                               {"ranks", reader.ranks_in_all},
                               {"ranks_shown", shown}};
-  return json_answer(200, out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  return json_answer(200,
+                     out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace headway::collector

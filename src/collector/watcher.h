@@ -1,5 +1,5 @@
-// Looks for regressions in every tenant's facts from time to time, keeps what it finds as alerts and
-// tells of what is new. Holds the facts of the watched days in memory, at most facts_max of a
+// Looks for regressions in every tenant's facts from time to time, keeps what it finds as alerts
+// and tells of what is new. Holds the facts of the watched days in memory, at most facts_max of a
 // tenant, the newest. One thread of its own.
 #pragma once
 
@@ -51,7 +51,7 @@ class Watcher {
  private:
   struct Facts {
     std::vector<fleet::AttemptFacts> facts;
-    std::vector<std::string> jobs;  // as facts
+    std::vector<std::string> jobs;                       // as facts
     std::unordered_map<std::string, std::size_t> index;  // by job and attempt
   };
   void run();

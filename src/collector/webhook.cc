@@ -19,8 +19,7 @@ constexpr std::size_t kAnswerBytesMax = 64 << 10;
 
 std::string webhook_signature(std::string_view secret, std::string_view time_s,
                               std::string_view body) {
-  const auto key =
-      std::span(reinterpret_cast<const std::uint8_t*>(secret.data()), secret.size());
+  const auto key = std::span(reinterpret_cast<const std::uint8_t*>(secret.data()), secret.size());
   return "sha256=" + base::hex(object_store::hmac_sha256(key, fmt::format("{}.{}", time_s, body)));
 }
 

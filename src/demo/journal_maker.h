@@ -1,5 +1,5 @@
-// A journal as a recorder would have written it, made from events with times of one's choosing: what
-// a made-up job is told by. One thread.
+// A journal as a recorder would have written it, made from events with times of one's choosing:
+// what a made-up job is told by. One thread.
 #pragma once
 
 #include <cstdint>

@@ -19,9 +19,9 @@ constexpr std::int64_t kDay = 86'400 * kSecond;
 struct Family {
   std::string_view name, team, hardware, cluster;
   std::uint32_t ranks;
-  double weight;           // of the fleet's jobs
-  double compile_s, hours; // a usual one
-  double data_wait;        // share of a step
+  double weight;            // of the fleet's jobs
+  double compile_s, hours;  // a usual one
+  double data_wait;         // share of a step
   double fails_per_day;
 };
 constexpr std::array<Family, 5> kFamilies = {{
@@ -39,10 +39,12 @@ struct Fault {
   double weight;
 };
 constexpr std::array<Fault, 8> kFaults = {{
-    {HW_ORIGIN_INFRA, "gpu_ecc", "gpu_ecc: NVRM: Xid (PCI:0000:3b:00): 95, uncontained ECC error", 3},
+    {HW_ORIGIN_INFRA, "gpu_ecc", "gpu_ecc: NVRM: Xid (PCI:0000:3b:00): 95, uncontained ECC error",
+     3},
     {HW_ORIGIN_INFRA, "gpu_lost", "gpu_lost: NVRM: Xid 79, GPU has fallen off the bus", 2},
     {HW_ORIGIN_INFRA, "collective_timeout",
-     "collective_timeout: Watchdog caught collective operation timeout: ALLREDUCE ran for 600000 ms",
+     "collective_timeout: Watchdog caught collective operation timeout: ALLREDUCE ran for 600000 "
+     "ms",
      2},
     {HW_ORIGIN_INFRA, "host_oom", "host_oom: Out of memory: Killed process (python)", 2},
     {HW_ORIGIN_INFRA, "nic_error", "nic_error: mlx5_0: Port 1 link down", 1},
@@ -116,7 +118,9 @@ class Planner {
                       {"team", std::string(family.team)},
                       {"cluster", std::string(family.cluster)},
                       {"hardware", std::string(family.hardware)},
-                      {"priority", uniform() < 0.2 ? "high" : uniform() < 0.8 ? "normal" : "low"},
+                      {"priority", uniform() < 0.2   ? "high"
+                                   : uniform() < 0.8 ? "normal"
+                                                     : "low"},
                       {"torch", new_torch_ ? "2.13.1" : "2.13.0"},
                       {"revision", fmt::format("r{}", 400 + day / 6)},
                       {"devices", fmt::to_string(job.ranks * 8)},
@@ -146,7 +150,8 @@ class Planner {
   }
 
   static bool has_lever(const PlannedJob& job, std::string_view name) {
-    return std::ranges::any_of(job.attributes, [&](const auto& each) { return each.first == name; });
+    return std::ranges::any_of(job.attributes,
+                               [&](const auto& each) { return each.first == name; });
   }
 
   void end_it(PlannedJob& job, const Family& family, int day) {
@@ -190,8 +195,8 @@ class Planner {
     end.reason = chosen->reason;
     end.rank = static_cast<std::uint32_t>(random_() % job.ranks);
     if (is_lemon) {
-      end.rank = static_cast<std::uint32_t>(std::ranges::find(job.hosts, kLemonHost) -
-                                            job.hosts.begin());
+      end.rank =
+          static_cast<std::uint32_t>(std::ranges::find(job.hosts, kLemonHost) - job.hosts.begin());
     }
   }
 

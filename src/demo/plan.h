@@ -1,6 +1,6 @@
 // A made-up fleet, for somebody who wants to see the page before they have one: jobs of some model
-// families over ninety days, each with its starts, failures, checkpoints and restarts, drawn from one
-// seed. Things happen in it that the page is there to show:
+// families over ninety days, each with its starts, failures, checkpoints and restarts, drawn from
+// one seed. Things happen in it that the page is there to show:
 //
 //   - compile caches come into use, family by family, and starts become quicker;
 //   - one family becomes a larger part of the fleet, which moves the fleet's ETT% though no job
@@ -20,7 +20,7 @@
 namespace headway::demo {
 
 inline constexpr int kDays = 90;
-inline constexpr int kCachesFromDay = 25;     // of the ninety
+inline constexpr int kCachesFromDay = 25;  // of the ninety
 inline constexpr int kMixShiftDay = 40;
 inline constexpr int kPreemptionsDay = 58, kPreemptionsDays = 4;
 inline constexpr int kRegressionDay = 86;
@@ -48,10 +48,10 @@ struct PlannedJob {
   std::int64_t compile_ns = 0;
   bool warm = false;
   std::int64_t step_ns = 0;
-  int steps = 0;              // to the end of the job
-  int save_every = 0;         // steps
-  std::int64_t save_ns = 0;   // that training is blocked for
-  double waits_share = 0;     // of a step, for data
+  int steps = 0;             // to the end of the job
+  int save_every = 0;        // steps
+  std::int64_t save_ns = 0;  // that training is blocked for
+  double waits_share = 0;    // of a step, for data
   std::int64_t publish_ns = 0;
   std::vector<PlannedEnd> ends;  // of its attempts but the last
   std::uint64_t seed = 0;        // for what differs from step to step

@@ -192,7 +192,7 @@ class Teller {
   std::int64_t t_ = 0;
   std::int64_t compile_ns_ = 0;  // of this attempt
   double pace_ = 1;              // of its other stages
-  std::int64_t restored_ = 0;  // step that the next attempt goes on from
+  std::int64_t restored_ = 0;    // step that the next attempt goes on from
   std::uint64_t allocation_ = 0, launch_ = 0;
   bool over_ = false;
 };

@@ -1,7 +1,7 @@
 // What a fleet is reckoned from: for every attempt of every job, the few numbers that roll-ups,
 // waterfalls and change detection need. Made from a job's timeline (facts_of.h), kept by the
-// collector as bytes (fact_bytes.h), held in columns (table.h). Plain data; integers of nanoseconds,
-// so that any grouping of them adds up exactly.
+// collector as bytes (fact_bytes.h), held in columns (table.h). Plain data; integers of
+// nanoseconds, so that any grouping of them adds up exactly.
 #pragma once
 
 #include <array>

@@ -14,8 +14,8 @@ namespace headway::fleet {
 inline constexpr std::uint8_t kFactVersion = 1;
 
 [[nodiscard]] std::vector<std::byte> to_bytes(const AttemptFacts& facts);
-// `what` names them in an error. Bytes of a newer version are unsupported, others that make no sense
-// are corrupt.
+// `what` names them in an error. Bytes of a newer version are unsupported, others that make no
+// sense are corrupt.
 [[nodiscard]] base::Result<AttemptFacts> facts_from_bytes(std::span<const std::byte> bytes,
                                                           const std::string& what);
 

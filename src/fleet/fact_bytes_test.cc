@@ -12,7 +12,9 @@ AttemptFacts random_facts(std::mt19937_64& random) {
     const auto value = static_cast<std::int64_t>(random());
     return random() % 4 == 0 ? value : value >> (random() % 60);
   };
-  const auto text = [&] { return std::string(random() % 12, static_cast<char>('a' + random() % 26)); };
+  const auto text = [&] {
+    return std::string(random() % 12, static_cast<char>('a' + random() % 26));
+  };
   const auto sums = [&] {
     timeline::Sums out;
     for (std::int64_t& ns : out.ns) ns = random() % 3 == 0 ? any() : 0;
@@ -34,8 +36,13 @@ AttemptFacts random_facts(std::mt19937_64& random) {
   }
   if (random() % 2) facts.start = Start{any(), any(), random() % 2 == 0, sums(), any()};
   if (random() % 2) {
-    facts.failure = FailureFact{any(),  static_cast<Origin>(1 + random() % 4), text(), text(), any(),
-                                any(), random() % 2 ? std::optional(any()) : std::nullopt};
+    facts.failure = FailureFact{any(),
+                                static_cast<Origin>(1 + random() % 4),
+                                text(),
+                                text(),
+                                any(),
+                                any(),
+                                random() % 2 ? std::optional(any()) : std::nullopt};
   }
   return facts;
 }

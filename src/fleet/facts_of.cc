@@ -21,7 +21,8 @@ constexpr std::string_view kLever = "lever.";
 Attributes attributes_of(const JobResult& job, const AttemptResult& attempt,
                          const event::NameTable& names) {
   Attributes out;
-  for (const auto& [key, value] : attempt.facts.attrs) out.insert_or_assign(std::string(names.text(key)), std::string(names.text(value)));
+  for (const auto& [key, value] : attempt.facts.attrs)
+    out.insert_or_assign(std::string(names.text(key)), std::string(names.text(value)));
   for (const auto& [key, value] : job.attrs) {
     if (!key.starts_with(kLever) && !key.starts_with("failure_")) out.try_emplace(key, value);
   }
@@ -102,8 +103,7 @@ std::vector<std::int64_t> boundaries_of(const JobResult& job) {
 void slice(const JobResult& job, std::int64_t from_ns, std::int64_t to_ns, AttemptFacts& out) {
   const auto add = [&](std::int32_t day, std::int64_t t0, std::int64_t t1) {
     const timeline::Account account = job.ledger.window(t0, t1);
-    out.slices.push_back(
-        {day, account.sums, account.failure_ns, job.outside_ns(true, t0, t1), 0});
+    out.slices.push_back({day, account.sums, account.failure_ns, job.outside_ns(true, t0, t1), 0});
   };
   std::int64_t t0 = from_ns;
   while (t0 < to_ns) {
@@ -163,7 +163,10 @@ class Waiting {
     if (attempt.first_trained_ns) {
       const std::int64_t first = job_.allocated_ns.value_or(job_.ledger.begin_ns());
       const std::int64_t own = attempt.facts.allocated_ns.value_or(begin_ns);
-      start = start_between(job_, failed_ ? failed_since_ns_ : trained_ ? own : first,
+      start = start_between(job_,
+                            failed_    ? failed_since_ns_
+                            : trained_ ? own
+                                       : first,
                             *attempt.first_trained_ns, failed_);
       trained_ = true;
       failed_ = false;

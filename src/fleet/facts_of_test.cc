@@ -8,12 +8,12 @@
 namespace headway::fleet {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using timeline::Bucket;
 using timeline::JobResult;
 using timeline::test::sec;
 using timeline::test::Story;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr double kDayS = 86'400;
 
@@ -97,7 +97,8 @@ TEST(FactsOf, ARecoveryCountsFromTheFirstFailureThatNobodyHasRecoveredFrom) {
   EXPECT_EQ(told.facts[1].failure->time_to_recover_ns, sec(20));
   EXPECT_EQ(told.facts[0].failure->unsaved_ns, sec(5));
   std::int64_t lost_ns = 0;
-  for (const AttemptFacts& facts : told.facts) lost_ns += facts.failure ? facts.failure->lost_ns : 0;
+  for (const AttemptFacts& facts : told.facts)
+    lost_ns += facts.failure ? facts.failure->lost_ns : 0;
   EXPECT_EQ(lost_ns, told.job.ledger.total().failure_ns);
 }
 
@@ -149,8 +150,7 @@ TEST(FactsOf, AttributesSayWhatAnAttemptIs) {
   const Told told = tell(story);
   ASSERT_EQ(told.facts.size(), 2u);
   const AttemptFacts& first = told.facts[0];
-  EXPECT_THAT(first.dimensions,
-              ElementsAre("dlrm", "ads", "", "", "64-511", "", "", "", ""));
+  EXPECT_THAT(first.dimensions, ElementsAre("dlrm", "ads", "", "", "64-511", "", "", "", ""));
   EXPECT_EQ(first.devices, 64u);
   EXPECT_THAT(first.levers, ElementsAre("cache"));
   ASSERT_TRUE(first.failure);

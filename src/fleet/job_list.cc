@@ -9,7 +9,8 @@
 namespace headway::fleet {
 namespace {
 
-constexpr std::array<std::string_view, 4> kStateNames = {"running", "finished", "failed", "unended"};
+constexpr std::array<std::string_view, 4> kStateNames = {"running", "finished", "failed",
+                                                         "unended"};
 
 struct Found {
   std::int64_t begin_ns;
@@ -44,8 +45,7 @@ ListedJob listed(const Snapshot& snapshot, const Found& found, const JobQuestion
   out.begin_ns = found.begin_ns;
   out.end_ns = chunk.end_ns[last];
   for (std::size_t i = 0; i < kDimensions; ++i) {
-    out.dimensions[i] =
-        snapshot.values(static_cast<Dimension>(i))[chunk.dimensions[i][last]];
+    out.dimensions[i] = snapshot.values(static_cast<Dimension>(i))[chunk.dimensions[i][last]];
   }
   out.devices = chunk.devices[last];
   out.attempts = found.job->count;
@@ -75,9 +75,9 @@ std::optional<JobState> job_state_of(std::string_view name) {
 }
 
 JobList list_jobs(const Snapshot& snapshot, const JobQuestion& question) {
-  const Filter filter(snapshot, {std::numeric_limits<std::int32_t>::min(),
-                                 std::numeric_limits<std::int32_t>::max(), question.where,
-                                 Weight::device});
+  const Filter filter(
+      snapshot, {std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max(),
+                 question.where, Weight::device});
   std::vector<Found> all;
   each_job(snapshot, filter, [&](const Chunk& chunk, const Chunk::Job& job) {
     const std::uint32_t last = job.first + job.count - 1;

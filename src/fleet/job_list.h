@@ -20,7 +20,7 @@ enum class JobState : std::uint8_t { running, finished, failed, unended };
 struct ListedJob {
   std::string_view job;  // of the snapshot
   JobState state = JobState::unended;
-  std::int64_t begin_ns = 0, end_ns = 0;                  // so far
+  std::int64_t begin_ns = 0, end_ns = 0;                 // so far
   std::array<std::string_view, kDimensions> dimensions;  // of the newest attempt
   std::uint32_t devices = 1, attempts = 0;
   std::int64_t wall_ns = 0, effective_ns = 0;

@@ -20,8 +20,8 @@ struct FailureRow {
   std::optional<std::uint32_t> rank;
   std::string origin;
   std::string category;  // as `headway why` names it; empty: the launcher has not judged it
-  std::string reason;  // what the trainer said, if anything
-  std::string log;     // file of the rank's output; empty: none, or nobody has looked
+  std::string reason;    // what the trainer said, if anything
+  std::string log;       // file of the rank's output; empty: none, or nobody has looked
   int exit_code = 0;
   int signal = 0;
   std::int64_t lost_ns = 0;     // all that Failure% holds because of it

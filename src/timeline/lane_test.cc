@@ -27,8 +27,8 @@ TEST(Lane, FewSegmentsAreToldAsTheyAre) {
   EXPECT_TRUE(builder.is_past(sec(10)));
   const Lane lane = builder.finish();
   EXPECT_TRUE(lane.exact);
-  EXPECT_THAT(lane.segments, ElementsAre(segment(0, 2, Bucket::init_imports),
-                                         segment(3, 10, Bucket::effective)));
+  EXPECT_THAT(lane.segments,
+              ElementsAre(segment(0, 2, Bucket::init_imports), segment(3, 10, Bucket::effective)));
 }
 
 TEST(Lane, ManyBecomeWhatMostOfASliceWas) {
@@ -128,12 +128,11 @@ TEST(RankLane, ToldByItsOwnEvents) {
   EXPECT_THAT(
       lane.segments,
       ElementsAre(segment(0, 2, Bucket::init_imports), segment(2, 3, Bucket::init_other),
-                  segment(3, 3.5, Bucket::init_train_module),
-                  segment(3.5, 4, Bucket::init_restore), segment(4, 5, Bucket::init_train_module),
-                  segment(5, 6, Bucket::init_other), segment(6, 6.5, Bucket::wasted_replay),
-                  segment(6.5, 7.5, Bucket::compile_warm), segment(7.5, 8, Bucket::wasted_replay),
-                  segment(8, 8.5, Bucket::wasted_data_wait), segment(8.5, 9, Bucket::wasted_replay),
-                  segment(9, 10, Bucket::effective),
+                  segment(3, 3.5, Bucket::init_train_module), segment(3.5, 4, Bucket::init_restore),
+                  segment(4, 5, Bucket::init_train_module), segment(5, 6, Bucket::init_other),
+                  segment(6, 6.5, Bucket::wasted_replay), segment(6.5, 7.5, Bucket::compile_warm),
+                  segment(7.5, 8, Bucket::wasted_replay), segment(8, 8.5, Bucket::wasted_data_wait),
+                  segment(8.5, 9, Bucket::wasted_replay), segment(9, 10, Bucket::effective),
                   segment(10, 11, Bucket::wasted_checkpoint_blocked)));
   // A clean end: what follows the last step is the way down.
   const Lane clean = rank_lane(story, 0, false, {sec(9), sec(100), 1500});
