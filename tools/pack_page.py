@@ -53,9 +53,8 @@ def main(dist: str, openapi: str, out: str) -> None:
         etag = '\\"' + hashlib.sha256(content).hexdigest()[:20] + '\\"'
         at = len(blob)
         blob += content
-        rows.append(
-            f'    {{"{name}", "{kind}", "{etag}", {at}, {len(content)}, {len(blob)}, {len(packed)}}},\n'
-        )
+        places = f"{at}, {len(content)}, {len(blob)}, {len(packed)}"
+        rows.append(f'    {{"{name}", "{kind}", "{etag}", {places}}},\n')
         blob += packed
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)

@@ -125,7 +125,7 @@ TEST_F(CollectorTest, AnyOrderOfRanksAndAttemptsComesToTheSame) {
 
 TEST_F(CollectorTest, RefusesWhatItShould) {
   start();
-  EXPECT_EQ(get("/").status, 404);
+  EXPECT_EQ(get("/nothing.js").status, 404);
   EXPECT_EQ(get("/api/v1/jobs/../../etc/passwd").status, 404);
   EXPECT_EQ(get("/api/v1/jobs/nobody/report").status, 404);
   EXPECT_EQ(get("/api/v1/ingest/x/1").status, 405);

@@ -1,4 +1,4 @@
-"""`headway run --collector`: a job that tells a collector while it runs, and runs as well without."""
+"""`headway run --collector`: a job tells a collector while it runs, and runs as well without."""
 
 from __future__ import annotations
 
