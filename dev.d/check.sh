@@ -4,8 +4,8 @@
 # Names of tests that the everyday run repeats under a sanitizer: the code that reads foreign bytes
 # off a network or is called from many threads. The others' sanitized builds take longer than all the
 # tests: `./dev test --full`, `./dev asan` and `./dev tsan` take them all.
-asan_tests='base|collector|demo|event|fleet|record|journal|ledger|timeline|interchange|ingest|net_test|otlp|regress_test|store_test'
-tsan_tests='collector|fleet_test|metrics_page|net_test|record|journal|store_test'
+asan_tests='^(base|collector|demo|event|fleet|record|journal|ledger|timeline|interchange|ingest|net|otlp|regress|store)_'
+tsan_tests='^(collector|fleet|metrics_page|net|record|recorder|journal|store)_'
 
 cpp_files() {
   find include src python tests bench fuzz examples -type f \( -name '*.h' -o -name '*.cc' \) -print0
