@@ -89,7 +89,8 @@ json alert_document(const regress::Regression& regression,
               {"separates", separators_json(regression.separates)},
               {"attempts", std::move(named)},
               {"time_to_alert_s", static_cast<double>(found_ns - regression.began_ns) / 1e9}};
-  if (regression.verdict == regress::Verdict::gone) mark_gone(out, now_ns);
+  // One that turns out to be a shift, a mix or preemptions is none any more.
+  if (regression.verdict != regress::Verdict::open) mark_gone(out, now_ns);
   if (known && is_gone(before) && is_gone(out)) out["gone_ns"] = before.value("gone_ns", now_ns);
   return out;
 }
