@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstring>
 #include <map>
 #include <thread>
 
@@ -33,8 +32,7 @@ std::vector<std::string> changed(Store& store, std::int64_t& seen,
   const base::Status status = store.facts(seen, [&](const FactRow& row) {
     EXPECT_GT(row.change, seen);
     seen = row.change;
-    std::string text(row.bytes.size(), ' ');
-    std::memcpy(text.data(), row.bytes.data(), text.size());
+    const std::string text(reinterpret_cast<const char*>(row.bytes.data()), row.bytes.size());
     out.push_back(row.tenant + "/" + row.job + " " + std::to_string(row.attempt) + ": " + text);
     return out.size() < rows_max;
   });

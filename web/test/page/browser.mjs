@@ -60,19 +60,36 @@ export async function openPage(context, base) {
   return { page, complaints };
 }
 
-/** Nothing is loading any more: no skeleton, no busy panel. */
+/** Nothing is loading any more: no skeleton, no busy panel. Else says what still was. */
 export async function settled(page) {
-  await page.waitForFunction(
-    () =>
-      document.querySelector("main h1") &&
-      !document.querySelector(".skeleton, .body.busy, [aria-busy=true]"),
-    null,
-    { timeout: 30_000 },
-  );
-  await page.waitForFunction(() => !document.body.innerText.includes("loading detail"), null, {
-    timeout: 30_000,
-  });
+  try {
+    await page.waitForFunction(
+      () =>
+        document.querySelector("main h1") &&
+        !document.querySelector(".skeleton, .body.busy, [aria-busy=true]") &&
+        !document.body.innerText.includes("loading detail"),
+      null,
+      { timeout: 30_000 },
+    );
+  } catch (error) {
+    throw new Error(`${error.message}\n${await whatWaits(page)}`);
+  }
   await page.evaluate(
     () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
   );
+}
+
+function whatWaits(page) {
+  return page.evaluate(() => {
+    const waiting = [...document.querySelectorAll(".skeleton, .body.busy, [aria-busy=true]")];
+    const asked = performance
+      .getEntriesByType("resource")
+      .map((one) => `${Math.round(one.startTime)}+${Math.round(one.duration)} ms ${one.name}`);
+    return [
+      `at ${location.href}, ${Math.round(performance.now())} ms old, ${document.visibilityState}`,
+      ...waiting.map((one) => `waits: ${one.outerHTML.slice(0, 200)}`),
+      ...asked.map((one) => `had: ${one}`),
+      document.body.innerText.slice(0, 600),
+    ].join("\n");
+  });
 }
