@@ -11,6 +11,17 @@ namespace headway::collector {
 
 using base::Status;
 
+namespace {
+
+// A stream may be opened several times: to look at its beginning, or in vain. The one that was read
+// to its end is what goes on.
+std::shared_ptr<record::SlotReader> furthest(
+    const std::vector<std::shared_ptr<record::SlotReader>>& readers) {
+  return *std::ranges::max_element(readers, {}, &record::SlotReader::position);
+}
+
+}  // namespace
+
 JobKeeper::JobKeeper(store::Store& store, store::JobRow job, bool fresh)
     : store_(store),
       job_(std::move(job)),
@@ -73,18 +84,21 @@ Status JobKeeper::reread() {
   if (!newest.ok()) return newest.status();
   auto names = std::make_shared<event::NameTable>();
   std::map<ingest::JournalId, Journal> journals;
+  std::map<ingest::JournalId, std::vector<std::shared_ptr<record::SlotReader>>> readers;
   auto streams = stored_job(
       store_, job_, names,
       [&](const store::JournalRow& row, const std::shared_ptr<record::SlotReader>& reader) {
-        Journal& journal = journals[ingest::journal_id(row.head.journal)];
+        const ingest::JournalId id = ingest::journal_id(row.head.journal);
+        Journal& journal = journals[id];
         journal.info = record::stream_info(row.head.journal, row.head.name);
-        journal.reader = reader;
         journal.live = ingest::live_fields(row.progress.last);
         journal.is_final = row.progress.is_final();
+        readers[id].push_back(reader);
       });
   if (!streams.ok()) return streams.status();
   timeline::LiveJob live(job_.name, names, live_.wanted());
   live.reread(*streams);
+  for (auto& [id, journal] : journals) journal.reader = furthest(readers.at(id));
   live_ = std::move(live);
   names_ = std::move(names);
   journals_ = std::move(journals);
