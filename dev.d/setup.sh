@@ -62,7 +62,7 @@ install_packages() (
   fi
   quietly "$root/build/log/apt-install.log" \
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -q -y --no-install-recommends "$@"
+    apt-get install -q -y --no-install-recommends "$@" || exit
   if [[ " $* " == *' prometheus '* ]] && command -v systemctl >/dev/null; then
     "${as_root[@]}" systemctl --quiet disable prometheus.service
   fi
