@@ -50,8 +50,26 @@ available_packages() {
   done
 }
 
+# install_packages NAMES…: without starting servers that are among them. Tests start their own, on free
+# ports; Debian's prometheus would listen on all addresses, now and after every boot. A subshell: what
+# keeps servers from starting goes away however this ends.
+install_packages() (
+  policy=/usr/sbin/policy-rc.d
+  if [ ! -e "$policy" ]; then
+    trap '"${as_root[@]}" rm -f -- "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee -- "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 -- "$policy"
+  fi
+  quietly "$root/build/log/apt-install.log" \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "$@" || exit
+  if [[ " $* " == *' prometheus '* ]] && command -v systemctl >/dev/null; then
+    "${as_root[@]}" systemctl --quiet disable prometheus.service
+  fi
+)
+
 setup_packages() {
-  local missing as_root=()
+  local missing names as_root=()
   command -v dpkg-query >/dev/null ||
     die "setup knows Debian and Ubuntu; elsewhere install what dev.d/debian-packages.txt names"
   missing=$(missing_packages)
@@ -67,9 +85,7 @@ setup_packages() {
   quietly "$root/build/log/apt-update.log" \
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
   mapfile -t names < <(available_packages <<<"$missing")
-  quietly "$root/build/log/apt-install.log" \
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-    apt-get install -q -y --no-install-recommends "${names[@]}"
+  install_packages "${names[@]}"
 }
 
 setup_venv() {

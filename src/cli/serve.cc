@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "base/clock.h"
@@ -146,8 +147,10 @@ Status run(ServeOptions given) {
   if (Status status = choose(given, options); !status.ok()) return status;
   auto store = open_store(given.store, true);
   if (!store.ok()) return store.status();
-  options.handler.engine =
-      store::is_postgres_url(store_path(given.store).value()) ? "postgres" : "sqlite";
+  const std::string path = store_path(given.store).value();
+  const bool postgres = store::is_postgres_url(path);
+  options.handler.engine = postgres ? "postgres" : "sqlite";
+  if (!postgres) options.store_folder = std::filesystem::absolute(path).parent_path().string();
   const std::string address = address_of(given, options.server);
   auto collector = collector::Collector::start(std::move(options), std::move(*store));
   if (!collector.ok()) return collector.status();

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -64,21 +65,18 @@ CollectorCounts Collector::counts() const {
   out.questions_waiting = workers_->waiting();
   out.readers = feed_.readers();
   out.facts_unreadable = tables_->unreadable();
+  if (!store_folder_.empty()) {
+    std::error_code error;
+    const std::filesystem::space_info room = std::filesystem::space(store_folder_, error);
+    if (!error) out.store_free_bytes = room.available;
+  }
   if (otlp_) out.otlp = otlp_->counts();
   return out;
 }
 
 AlertCounts Collector::alert_counts(const std::string& tenant) {
-  AlertCounts out;
   auto rows = alerts_->all(tenant);
-  if (!rows.ok()) return out;
-  for (const store::AlertRow& row : *rows) {
-    const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
-    if (!document.is_object()) continue;
-    const std::string state = document.value("state", "");
-    ++(state == "open" ? out.open : state == "acknowledged" ? out.acknowledged : out.gone);
-  }
-  return out;
+  return rows.ok() ? count_alerts(*rows) : AlertCounts();
 }
 
 std::vector<interchange::Family> Collector::families(const std::string& tenant) {
@@ -122,6 +120,7 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->log_ = options.log;
   out->version_ = options.handler.version;
   out->engine_ = options.handler.engine;
+  out->store_folder_ = options.store_folder;
   out->started_ns_ = options.handler.started_ns;
   out->batches_waiting_max_ = options.intake.waiting_max;
   out->access_ = std::make_unique<Access>(options.limits);

@@ -43,6 +43,7 @@ struct CollectorOptions {
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
   HandlerOptions handler;
   int workers = 2;                              // that answer questions
+  std::string store_folder;                     // whose disk's room is told; empty: none
   std::function<void(const std::string&)> log;  // what went wrong, one line each
 };
 
@@ -84,7 +85,7 @@ class Collector {
   std::unique_ptr<FleetTables> tables_;
   LiveFeed feed_;
   MetricsBook book_;
-  std::string version_, engine_;
+  std::string version_, engine_, store_folder_;
   std::int64_t started_ns_ = 0;
   std::size_t batches_waiting_max_ = 0;
   std::unique_ptr<OtlpExport> otlp_;

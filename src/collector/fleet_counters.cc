@@ -129,9 +129,12 @@ void FleetCounters::add(const Chunk& chunk, const Chunk::Job& job, std::int64_t 
     add_attempt(chunk, at, recent_from, *account);
   }
   const std::uint32_t newest = job.first + job.count - 1;
-  const bool runs =
-      chunk.ending[newest] == fleet::Ending::running && chunk.end_ns[newest] >= now_ns - silent_ns;
-  if (!runs) return;
+  const std::int64_t quiet_ns = now_ns - chunk.end_ns[newest];
+  if (chunk.ending[newest] != fleet::Ending::running || quiet_ns > unended_ns) return;
+  if (quiet_ns > silent_ns) {
+    ++account->jobs_unended;
+    return;
+  }
   ++account->jobs_running;
   account->devices_running += chunk.devices[newest];
 }
@@ -304,6 +307,18 @@ void FleetCounters::append_gauges(Families& out) const {
     share("failure", now.recent_failure_ns);
     share("idleness", now.recent_ns - now.recent_effective_ns - now.recent_failure_ns);
   }
+  out.begin("headway_fleet_recent_device_seconds", FamilyType::gauge, "seconds",
+            "Time of devices on the same days, which shares of several label sets are made from.");
+  for (const Told& told : told_) {
+    const Account& now = told.last;
+    if (now.recent_ns <= 0) continue;
+    const auto time = [&](std::string_view of, Int128 ns) {
+      out.add(with(told.labels, "of", of), Seconds{ns});
+    };
+    time("effective", now.recent_effective_ns);
+    time("failure", now.recent_failure_ns);
+    time("idleness", now.recent_ns - now.recent_effective_ns - now.recent_failure_ns);
+  }
   const auto each = [&](std::string_view name, std::string_view help, std::uint64_t Account::* of) {
     out.begin(std::string(name), FamilyType::gauge, "", help);
     for (const Told& told : told_) {
@@ -313,6 +328,9 @@ void FleetCounters::append_gauges(Families& out) const {
   each("headway_fleet_running_jobs", "Jobs that run.", &Account::jobs_running);
   each("headway_fleet_running_devices", "Devices that running jobs hold.",
        &Account::devices_running);
+  each("headway_fleet_unended_jobs",
+       "Jobs that have not ended and have recorded nothing for five minutes, on the last day.",
+       &Account::jobs_unended);
   out.begin("headway_fleet_label_sets", FamilyType::gauge, "",
             "Label sets with a name of their own here; beyond the limit they are told as other.");
   out.add({}, std::uint64_t{named_.size()});

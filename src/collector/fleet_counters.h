@@ -51,8 +51,9 @@ class FleetCounters {
   static constexpr std::size_t label_sets_max = 50;    // and one for the rest
   static constexpr std::size_t causes_max = 16;        // of a label set, and one for each origin
   static constexpr std::size_t newcomers_max = 65536;  // that are weighed at once
-  static constexpr std::int64_t silent_ns = 300'000'000'000;  // then an attempt no longer runs
-  static constexpr std::int32_t recent_days = 7;              // of shares
+  static constexpr std::int64_t silent_ns = 300'000'000'000;      // then an attempt no longer runs
+  static constexpr std::int64_t unended_ns = 86'400'000'000'000;  // then nobody looks for it
+  static constexpr std::int32_t recent_days = 7;                  // of shares
   static constexpr std::array<fleet::Dimension, 4> kDimensions = {
       fleet::Dimension::family, fleet::Dimension::team, fleet::Dimension::cluster,
       fleet::Dimension::hardware};
@@ -79,7 +80,7 @@ class FleetCounters {
     std::map<std::pair<std::uint8_t, std::uint16_t>, std::uint64_t> causes;
     Bins starts{}, recoveries{};
     base::Int128 starts_ns = 0, recoveries_ns = 0;
-    std::uint64_t jobs_running = 0, devices_running = 0;
+    std::uint64_t jobs_running = 0, devices_running = 0, jobs_unended = 0;
     base::Int128 recent_ns = 0, recent_effective_ns = 0, recent_failure_ns = 0;
   };
   // What is told of it.

@@ -54,6 +54,16 @@ Numbers counters(const FleetCounters& from) {
   return numbers;
 }
 
+Family family_of(const FleetCounters& from, std::string_view name) {
+  Families out;
+  from.append_to(out);
+  for (const Family& family : out.all()) {
+    if (family.name == name) return family;
+  }
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+
 Int128 sum_of(const Numbers& numbers, std::string_view begin, std::string_view with = "") {
   Int128 sum = 0;
   for (const auto& [name, number] : numbers) {
@@ -216,21 +226,42 @@ TEST(FleetCounters, WhatSaysNothingMoreDoesNotRun) {
   FleetCounters fleet;
   AttemptFacts facts = made(1, "dlrm", 100);
   facts.ending = fleet::Ending::running;
+  facts.begin_ns = kNow - 2 * fleet::kDayNs;
   facts.end_ns = kNow - kSecondNs;
   table.upsert("a", facts);
   facts.end_ns = kNow - FleetCounters::silent_ns - 1;
   table.upsert("b", facts);
+  facts.end_ns = kNow - FleetCounters::unended_ns;
+  table.upsert("c", facts);
+  facts.end_ns = kNow - FleetCounters::unended_ns - 1;
+  table.upsert("forgotten", facts);
+  facts.ending = fleet::Ending::failed;
+  facts.end_ns = kNow - FleetCounters::silent_ns - 1;
+  table.upsert("over", facts);
   fleet.take(*table.snapshot(), kNow);
-  Families out;
-  fleet.append_to(out);
-  for (const Family& family : out.all()) {
-    if (family.name == "headway_fleet_running_jobs") {
-      EXPECT_EQ(std::get<std::uint64_t>(family.samples.at(0).value), 1u);
-    }
-    if (family.name == "headway_fleet_running_devices") {
-      EXPECT_EQ(std::get<std::uint64_t>(family.samples.at(0).value), 2u);
-    }
+  const auto gauge = [&](const std::string& name) {
+    return std::get<std::uint64_t>(family_of(fleet, name).samples.at(0).value);
+  };
+  EXPECT_EQ(gauge("headway_fleet_running_jobs"), 1u);
+  EXPECT_EQ(gauge("headway_fleet_running_devices"), 2u);
+  EXPECT_EQ(gauge("headway_fleet_unended_jobs"), 2u);
+}
+
+// Shares of two label sets can be added up by whoever reads, with these as weights.
+TEST(FleetCounters, TimesOfTheLastDaysAddUpToThem) {
+  FleetTable table;
+  FleetCounters fleet;
+  table.upsert("a", facts_by_hand(1, "dlrm", 2, 50 * kSecondNs, 30 * kSecondNs, 20 * kSecondNs));
+  table.upsert("old", facts_by_hand(1, "dlrm", 2, 50 * kSecondNs, 0, 0, fleet::kDay - 7));
+  fleet.take(*table.snapshot(), kNow);
+  const Family family = family_of(fleet, "headway_fleet_recent_device_seconds");
+  std::map<std::string, Int128> times;
+  for (const auto& sample : family.samples) {
+    times[sample.labels.back().second] = std::get<interchange::Seconds>(sample.value).ns;
   }
+  EXPECT_EQ(times, (std::map<std::string, Int128>{{"effective", Int128{100} * kSecondNs},
+                                                  {"failure", Int128{40} * kSecondNs},
+                                                  {"idleness", Int128{60} * kSecondNs}}));
 }
 
 // Whatever happens to the table, no counter goes down; and where nothing shrinks, they say what a

@@ -35,6 +35,11 @@ void append_intake(Families& out, const CollectorCounts& counts) {
       intake.commits);
   put(out, "headway_collector_store_errors", FamilyType::counter,
       "Commits that the store did not manage; senders come again.", intake.store_errors);
+  if (counts.store_free_bytes) {
+    out.begin("headway_collector_store_free_bytes", FamilyType::gauge, "bytes",
+              "Bytes that the store's disk has room for.");
+    out.add({}, *counts.store_free_bytes);
+  }
   put(out, "headway_collector_waiting_batches", FamilyType::gauge,
       "Batches that wait for a commit.", counts.batches_waiting);
   put(out, "headway_collector_waiting_batches_limit", FamilyType::gauge,
@@ -83,6 +88,23 @@ void append_otlp(Families& out, const CollectorCounts::Otlp& otlp) {
   put(out, "headway_otlp_waiting_requests", FamilyType::gauge, "Requests that wait.", otlp.waiting);
 }
 
+void append_regressions(Families& out, const AlertCounts& alerts) {
+  out.begin("headway_fleet_regressions", FamilyType::gauge, "", "Regressions, by state.");
+  out.add({{"state", "open"}}, alerts.open);
+  out.add({{"state", "acknowledged"}}, alerts.acknowledged);
+  out.add({{"state", "gone"}}, alerts.gone);
+  out.begin("headway_fleet_open_regressions", FamilyType::gauge, "",
+            "Open regressions by what has become slower or more frequent.");
+  for (const auto& [component, open] : alerts.components) {
+    out.add({{"component", component}}, open.regressions);
+  }
+  out.begin("headway_fleet_open_regressions_lost_devices", FamilyType::gauge, "",
+            "What they cost, as devices that would be free without them.");
+  for (const auto& [component, open] : alerts.components) {
+    out.add({{"component", component}}, open.device_hours_per_day / 24);
+  }
+}
+
 }  // namespace
 
 std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
@@ -98,10 +120,7 @@ std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
   append_server(out, counts);
   if (counts.otlp) append_otlp(out, *counts.otlp);
   fleet.append_to(out);
-  out.begin("headway_fleet_regressions", FamilyType::gauge, "", "Regressions, by state.");
-  out.add({{"state", "open"}}, alerts.open);
-  out.add({{"state", "acknowledged"}}, alerts.acknowledged);
-  out.add({{"state", "gone"}}, alerts.gone);
+  append_regressions(out, alerts);
   return out.take();
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/alert_counts.h"
 #include "collector/fleet_counters.h"
 #include "collector/intake.h"
 #include "fleet/table.h"
@@ -32,17 +33,13 @@ struct CollectorCounts {
   std::uint64_t questions_waiting = 0;  // for a worker
   std::uint64_t readers = 0;            // of live events
   std::uint64_t facts_unreadable = 0;
+  std::optional<std::uint64_t> store_free_bytes;  // none: the store is not in a file system here
   struct Otlp {
     otlp::SenderCounts sent;
     std::uint64_t waiting = 0;       // requests
     std::uint64_t jobs_dropped = 0;  // whose spans were never looked at, for want of room
   };
   std::optional<Otlp> otlp;  // none: nothing is sent
-};
-
-// Regressions by state.
-struct AlertCounts {
-  std::uint64_t open = 0, acknowledged = 0, gone = 0;
 };
 
 [[nodiscard]] std::vector<interchange::Family> metric_families(const CollectorCounts& counts,

@@ -25,10 +25,13 @@ std::string page(std::string_view accept) {
   counts.started_ns = 1'500'000'000;
   counts.intake.batches = 7;
   counts.intake.store_errors = 2;
+  counts.store_free_bytes = 4096;
   counts.otlp = CollectorCounts::Otlp{};
   counts.otlp->sent.signals[0].dropped = 4;
-  return metrics_answer(book.families("t", *fleet::snapshot_of(jobs), counts, {.open = 3}, kNow),
-                        accept)
+  AlertCounts alerts;
+  alerts.open = 3;
+  alerts.components["compile_cold"] = {.regressions = 3, .device_hours_per_day = 36};
+  return metrics_answer(book.families("t", *fleet::snapshot_of(jobs), counts, alerts, kNow), accept)
       .body;
 }
 
@@ -42,7 +45,12 @@ TEST(MetricsPage, TellsOfTheCollector) {
   EXPECT_THAT(text, HasSubstr("headway_collector_store_errors_total 2\n"));
   EXPECT_THAT(text,
               HasSubstr("headway_otlp_items_total{signal=\"spans\",outcome=\"dropped\"} 4\n"));
+  EXPECT_THAT(text, HasSubstr("headway_collector_store_free_bytes 4096\n"));
   EXPECT_THAT(text, HasSubstr("headway_fleet_regressions{state=\"open\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("headway_fleet_open_regressions{component=\"compile_cold\"} 3\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("headway_fleet_open_regressions_lost_devices{component=\"compile_cold\"} 1.5\n"));
   EXPECT_TRUE(text.ends_with("# EOF\n"));
 }
 

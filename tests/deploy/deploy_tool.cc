@@ -34,11 +34,15 @@ std::vector<interchange::Family> made_families() {
   counts.version = "1.2.3";
   counts.engine = "sqlite";
   counts.started_ns = kNow - 1'234'567'890;
+  counts.store_free_bytes = 5'000'000'000;
   counts.otlp = collector::CollectorCounts::Otlp{};
+  collector::AlertCounts alerts;
+  alerts.open = 1;
+  alerts.components["failures:gpu_ecc"] = {.regressions = 1, .device_hours_per_day = 40};
   std::vector<interchange::Family> families;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     for (const auto& facts : jobs[i].attempts) table.upsert(jobs[i].name, facts);
-    if (i % 200 == 199) families = book.families("t", *table.snapshot(), counts, {}, kNow);
+    if (i % 200 == 199) families = book.families("t", *table.snapshot(), counts, alerts, kNow);
   }
   return families;
 }

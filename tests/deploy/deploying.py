@@ -8,20 +8,22 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway"))
 TOOL = HEADWAY.parent / "bin/deploy_tool"
 DEPLOY = ROOT / "deploy"
 
 
+def installed(program: str) -> str:
+    """Debian's package `prometheus` has prometheus and promtool."""
+    found = shutil.which(program)
+    assert found, f"no {program} here: ./dev setup installs it"
+    return found
+
+
 def promtool(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    """Debian's `prometheus` has it; where it is missing, what it would check is skipped."""
-    program = shutil.which("promtool")
-    if program is None:
-        pytest.skip("promtool is not here")
-    return subprocess.run([program, *arguments], input=text, capture_output=True, text=True)
+    command = [installed("promtool"), *arguments]
+    return subprocess.run(command, input=text, capture_output=True, text=True)
 
 
 @functools.cache
