@@ -34,7 +34,7 @@ class Job:
     def __init__(self, folder: Path, name: str, to: str, seconds: float, *words: str) -> None:
         self.name = name
         self.environment = dict(os.environ, HEADWAY_DIR=str(folder / "jobs"))
-        script = folder / "train.py"
+        script = folder / f"{name}.py"  # its own: a rank of another job may just be reading it
         script.write_text(SCRIPT)
         run = [HEADWAY, "run", "--nproc", "2", "--max-restarts", "2", "--job", name]
         self.run = self._start(*run, str(script), str(seconds), *words)
