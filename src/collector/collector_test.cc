@@ -140,6 +140,15 @@ TEST_F(CollectorTest, RefusesWhatItShould) {
   EXPECT_THAT(answer.body, HasSubstr("batch of x attempt 1: has 4 bytes"));
 }
 
+TEST_F(CollectorTest, TheHeadOfAStreamIsAllThatWasAskedFor) {
+  start();
+  net::HttpRequest request;
+  request.method = "HEAD";
+  request.url = url() + "/api/v1/events";
+  EXPECT_EQ(transport_.send(request).answer.status, 200);
+  EXPECT_THAT(get("/metrics").body, HasSubstr("headway_collector_live_readers 0\n"));
+}
+
 TEST_F(CollectorTest, TenantsDoNotSeeEachOther) {
   start();
   const std::string writes = add_token(store::Role::ingest, "blue");

@@ -144,7 +144,7 @@ ServerAnswer trend_answer(const ServerRequest& request, const Snapshot& snapshot
 // "1795000000000000000:name", as told with the page before.
 Result<std::optional<fleet::JobCursor>> cursor_of(const ServerRequest& request) {
   const std::string* text = request.argument("before");
-  if (text == nullptr || text->empty()) return std::optional<fleet::JobCursor>();
+  if (text == nullptr) return std::optional<fleet::JobCursor>();
   const std::size_t colon = text->find(':');
   fleet::JobCursor cursor;
   const char* end = text->data() + std::min(colon, text->size());
@@ -211,7 +211,7 @@ ServerAnswer jobs_answer(const ServerRequest& request, const Snapshot& snapshot,
   auto limit = number_of(request, "limit", question.limit, 1, fleet::JobQuestion::limit_max);
   if (!limit.ok()) return bad(limit.status());
   question.limit = static_cast<std::uint32_t>(*limit);
-  if (const std::string* state = request.argument("state"); state != nullptr && !state->empty()) {
+  if (const std::string* state = request.argument("state"); state != nullptr) {
     question.state = fleet::job_state_of(*state);
     if (!question.state) {
       return error_answer(

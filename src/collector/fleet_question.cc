@@ -84,8 +84,8 @@ Result<fleet::Selection> selection_of(const ServerRequest& request, const fleet:
 
 Result<std::vector<Dimension>> dimensions_of(std::string_view text) {
   std::vector<Dimension> out;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
+  for (bool more = !text.empty(); more;) {
+    const std::size_t comma = text.find(',');
     const std::string_view word = text.substr(0, comma);
     const auto dimension = fleet::dimension_of(word);
     if (!dimension) {
@@ -93,7 +93,8 @@ Result<std::vector<Dimension>> dimensions_of(std::string_view text) {
           fmt::format("by={}: no such dimension; there are {}", word, kDimensionsKnown));
     }
     out.push_back(*dimension);
-    text.remove_prefix(std::min(text.size(), comma + 1));
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
   }
   if (out.size() > 2) return Status::invalid("by: at most two dimensions");
   return out;

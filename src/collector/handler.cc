@@ -79,7 +79,11 @@ void Handler::handle(ServerRequest request, std::shared_ptr<net::Reply> reply) {
     return parts_.intake.offer(
         {tenant, route.job, route.attempt, std::move(request.body), std::move(reply)});
   }
-  if (route.place == Place::events) return parts_.feed.add(tenant, reply);
+  if (route.place == Place::events) {
+    // Who asks for the head alone is not a reader, and would never be let go.
+    if (request.method == "HEAD") return reply->send(LiveFeed::head());
+    return parts_.feed.add(tenant, reply);
+  }
   const bool taken = parts_.workers.add([this, route, tenant, request = std::move(request), reply] {
     reply->send(answer(route, request, tenant));
   });

@@ -6,15 +6,19 @@
 
 namespace headway::collector {
 
+net::ServerAnswer LiveFeed::head() {
+  net::ServerAnswer head;
+  head.content_type = "text/event-stream";
+  head.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
+  return head;
+}
+
 void LiveFeed::add(const std::string& tenant, const std::shared_ptr<net::Reply>& reply) {
   const std::lock_guard lock(mutex_);
   if (readers_.size() >= readers_max) {
     return reply->send(later_answer(503, "too many are listening", 30));
   }
-  net::ServerAnswer head;
-  head.content_type = "text/event-stream";
-  head.headers = {{"Cache-Control", "no-store"}, {"X-Accel-Buffering", "no"}};
-  auto stream = reply->stream(std::move(head));
+  auto stream = reply->stream(head());
   if (!stream) return;
   // At once, so that a reader knows that it is connected; and how soon to come back.
   stream->write("retry: 2000\n: connected\n\n");

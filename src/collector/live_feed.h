@@ -19,6 +19,8 @@ class LiveFeed {
   static constexpr std::size_t readers_max = 1000;
   static constexpr std::int64_t comment_ns = 15'000'000'000;  // so that a dead reader is noticed
 
+  // What a stream begins with.
+  static net::ServerAnswer head();
   // Takes the reply over. One reader too many is told to come later.
   void add(const std::string& tenant, const std::shared_ptr<net::Reply>& reply);
   // To the readers of that tenant. `data` is one line of JSON.

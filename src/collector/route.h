@@ -1,6 +1,7 @@
 // Which place a request's path names, what one has to be to ask there, and how. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,6 +33,7 @@ enum class Place : std::uint8_t {
   regressions,
   acknowledge,
 };
+inline constexpr std::size_t kPlaces = static_cast<std::size_t>(Place::acknowledge) + 1;
 
 struct Route {
   Place place = Place::none;

@@ -27,7 +27,7 @@ class Collector:
     def start(self, *options: str, environment: dict[str, str] | None = None) -> None:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [HEADWAY, "serve", "--store", str(self.store)]
+                [HEADWAY, "serve", *self.store_words()]
                 + ["--listen", f"127.0.0.1:{self.port}", *options],
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -39,6 +39,9 @@ class Collector:
         found = re.search(r"listening on https?://127\.0\.0\.1:(\d+)", line)
         assert found, f"{line!r}: {self.log.read_text()}"
         self.port = int(found[1])
+
+    def store_words(self) -> list[str]:
+        return ["--store", str(self.store)]
 
     def kill(self) -> None:
         assert self.process is not None
@@ -80,3 +83,18 @@ class Collector:
             text=True,
             timeout=120,
         )
+
+
+class DemoCollector(Collector):
+    """`headway serve --demo`: a made-up fleet with jobs that run, in a store that goes away."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder = folder
+
+    def store_words(self) -> list[str]:
+        return ["--demo"]
+
+    def start(self, *options: str, environment: dict[str, str] | None = None) -> None:
+        super().start(*options, environment={"TMPDIR": str(self.folder)} | (environment or {}))
+        [self.store] = self.folder.glob("headway-demo-*/*.db")
