@@ -65,9 +65,7 @@ class Bounce:
         if batch:
             yield self._copied(batch)
 
-    def _copied(
-        self, batch: list[tuple[Piece, torch.Tensor]]
-    ) -> list[tuple[Piece, torch.Tensor]]:
+    def _copied(self, batch: list[tuple[Piece, torch.Tensor]]) -> list[tuple[Piece, torch.Tensor]]:
         begin, copies = 0, []
         for piece, _ in batch:
             copies.append((piece, view(self._memory, piece, begin)))
@@ -95,9 +93,7 @@ def _cut(
     for row in range(0, piece.shape[d], rows):
         part = tensor.narrow(d, row, min(rows, piece.shape[d] - row))
         offsets = (*piece.offsets[:d], piece.offsets[d] + row, *piece.offsets[d + 1 :])
-        yield from _cut(
-            piece._replace(shape=tuple(part.shape), offsets=offsets), part, bytes_max
-        )
+        yield from _cut(piece._replace(shape=tuple(part.shape), offsets=offsets), part, bytes_max)
 
 
 def save(

@@ -1,5 +1,5 @@
-"""Saves, and changes every tensor at once; the next run looks at what was saved. STAGING as ever; of
-a table the rows that changed are saved, and changed again."""
+"""Saves, and changes every tensor at once; the next run looks at what was saved. STAGING as ever:
+of a table the rows that changed are saved, and changed again."""
 
 import os
 
