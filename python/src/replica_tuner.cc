@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -48,13 +49,16 @@ interval::TunerMemory from_numbers(const Memory& numbers) {
 }
 
 void make(Tuner* self, bool replica, double min_s, double max_s, const Memory& memory,
-          const std::array<double, interval::kTiers>& failures, std::int64_t now_ns) {
+          const std::array<double, interval::kTiers>& failures,
+          const std::array<double, interval::kTiers + 1>& family, std::int64_t now_ns) {
   interval::TunerSettings settings;
   settings.replica = replica;
   settings.bounds.min_s = min_s;
   settings.bounds.max_s = max_s;
   settings.earlier = from_numbers(memory);
   settings.earlier.history += interval::History{failures, 0};
+  std::copy_n(family.begin(), interval::kTiers, settings.family.failures.begin());
+  settings.family.seconds = family.back();
   new (self) Tuner(settings, now_ns);
 }
 
@@ -63,7 +67,7 @@ void make(Tuner* self, bool replica, double min_s, double max_s, const Memory& m
 void add_tuner(nb::module_& module) {
   nb::class_<Tuner>(module, "Tuner")
       .def("__init__", &make, nb::kw_only(), nb::arg("replica"), nb::arg("min_s"), nb::arg("max_s"),
-           nb::arg("memory"), nb::arg("failures"), nb::arg("now_ns"))
+           nb::arg("memory"), nb::arg("failures"), nb::arg("family"), nb::arg("now_ns"))
       .def(
           "step_ended",
           [](Tuner& self, std::int64_t now_ns, std::int64_t step) {

@@ -101,6 +101,10 @@ Status AttemptRunner::open_folder() {
                               left == 1 ? "" : "es"));
   }
   if (has_ranks()) open_replica();
+  if (has_ranks()) {
+    family_.start(folder_->root(), folder_->job(), folder_->first_attempt().value(),
+                  family_of(options_));
+  }
   auto_dynamic_.open(folder_->root(), !node_               ? DynamicRole::alone
                                       : node_->coordinates ? DynamicRole::leads
                                                            : DynamicRole::follows);
@@ -139,6 +143,8 @@ AttemptContext AttemptRunner::open_attempt(int restarts, const NodeAttempt* agre
     id.launch = folder_->newest_attempt(attempt_).launch + 1;
   }
   attempt_ = id;
+  // Of an earlier run nobody knows how it ended.
+  if (attempts_ == 1 || memory_suspect_) memory_trusted_from_ = id.value();
   Result<std::string> dir = folder_->make_attempt(id);
   Status status = dir.status();
   if (status.ok()) {
@@ -187,7 +193,7 @@ void AttemptRunner::follow_launcher() {
   if (!status.ok()) console_.warn(status.message() + "; going on without it");
 }
 
-SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) const {
+SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) {
   SpawnPlan plan;
   plan.argv = argv_;
   plan.capture_output = many();
@@ -222,7 +228,8 @@ SpawnPlan AttemptRunner::plan_process(const AttemptContext& attempt, int index) 
   if (!replica_.folder().empty()) {
     plan.environment.insert_or_assign("HEADWAY_REPLICA", replica_.folder());
     plan.environment.insert_or_assign("HEADWAY_REPLICA_TRUSTED",
-                                      std::string(memory_suspect_ ? "0" : "1"));
+                                      fmt::to_string(memory_trusted_from_));
+    if (!attempt.dir.empty()) family_.add_to(plan.environment);
   } else if (folder_) {  // a checkpointer starts a holder of its own: this program
     plan.environment.try_emplace("HEADWAY_BIN", own_binary());
   }
@@ -339,6 +346,10 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
   if (plan.companion != nullptr) plan.companion->use_board(nullptr);
   if (folder_) auto_dynamic_.finish(folder_->job(), attempt_.value(), journal_);
   if (result.ok() && result->outcome.stop_signal != 0) hurried_ = true;
+  if (result.ok()) {
+    const Outcome& outcome = result->outcome;
+    family_.ended((outcome.failed() || outcome.for_others) && outcome.stop_signal == 0);
+  }
   if (result.ok()) memory_suspect_ = may_have_damaged_memory(result->outcome.ends);
   if (slurm_ && !slurm_times_known_ && attempt_.launch == 1) {  // an answer that came late
     take_slurm_times(0);

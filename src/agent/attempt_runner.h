@@ -13,6 +13,7 @@
 #include "agent/auto_dynamic.h"
 #include "agent/cache_keeper.h"
 #include "agent/console.h"
+#include "agent/family_history.h"
 #include "agent/guard.h"
 #include "agent/job_folder.h"
 #include "agent/journal.h"
@@ -82,7 +83,7 @@ class AttemptRunner {
   AttemptContext open_attempt(int restarts, const NodeAttempt* agreed);
   void follow_launcher();
   void take_slurm_times(std::int64_t wait_ns);
-  [[nodiscard]] SpawnPlan plan_process(const AttemptContext& attempt, int index) const;
+  [[nodiscard]] SpawnPlan plan_process(const AttemptContext& attempt, int index);
   [[nodiscard]] std::string node_name() const { return node_ ? node_->name : std::string(); }
   // A lone program on several nodes is one rank a node.
   [[nodiscard]] bool has_ranks() const { return options_.has_ranks() || node_.has_value(); }
@@ -108,10 +109,13 @@ class AttemptRunner {
   Aftermath aftermath_;
   RankProgress progress_;
   ReplicaKeeper replica_;
+  FamilyHistory family_;
   CacheKeeper cache_;
   ShipKeeper ship_;
   bool hurried_ = false;         // somebody asked us to stop
   bool memory_suspect_ = false;  // a rank died in a way that may have written anywhere
+  // What attempts from this one on have staged a successor takes over unread.
+  std::uint64_t memory_trusted_from_ = 0;
   AgentJournal journal_;
   std::optional<JobFolder> folder_;  // none: unmeasured
   AttemptId attempt_;                // whose journal is open

@@ -16,11 +16,21 @@ namespace headway::agent {
 namespace {
 
 // Left over from a run around this one; they would name the wrong job.
-constexpr std::string_view kInherited[] = {
-    "HEADWAY_DIR",         "HEADWAY_JOB",      "HEADWAY_ATTEMPT",         "HEADWAY_ANCHOR",
-    "HEADWAY_TSC_HZ",      "HEADWAY_RANK_PID", "HEADWAY_RESTARTS",        "HEADWAY_RUN",
-    "HEADWAY_BOARD",       "HEADWAY_REPLICA",  "HEADWAY_REPLICA_TRUSTED", "HEADWAY_AUTO_DYNAMIC",
-    "HEADWAY_WARM_COMPILE"};
+constexpr std::string_view kInherited[] = {"HEADWAY_DIR",
+                                           "HEADWAY_JOB",
+                                           "HEADWAY_ATTEMPT",
+                                           "HEADWAY_ANCHOR",
+                                           "HEADWAY_TSC_HZ",
+                                           "HEADWAY_RANK_PID",
+                                           "HEADWAY_RESTARTS",
+                                           "HEADWAY_RUN",
+                                           "HEADWAY_BOARD",
+                                           "HEADWAY_REPLICA",
+                                           "HEADWAY_REPLICA_TRUSTED",
+                                           "HEADWAY_AUTO_DYNAMIC",
+                                           "HEADWAY_WARM_COMPILE",
+                                           "HEADWAY_FAMILY_HISTORY",
+                                           "HEADWAY_LAST_END"};
 
 constexpr std::string_view kPinsVariable = "HEADWAY_AUTOTUNE_PINS";
 
@@ -43,6 +53,8 @@ constexpr std::string_view kIdentity[] = {"RANK",
                                           "HEADWAY_ATTEMPT",
                                           "HEADWAY_BOARD",
                                           "HEADWAY_REPLICA_TRUSTED",
+                                          "HEADWAY_FAMILY_HISTORY",
+                                          "HEADWAY_LAST_END",
                                           "HEADWAY_RANK_PID",
                                           "HEADWAY_RESTARTS"};
 

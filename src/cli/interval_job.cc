@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "interval/save_meter.h"
 #include "metrics/restored.h"
@@ -282,14 +281,6 @@ void walk_rank(const std::vector<const event::Stream*>& streams, std::uint32_t r
   walk.tail(machine.tail_segments(), end_ns, failed);
 }
 
-std::set<std::string> hosts_of(const AttemptResult& attempt) {
-  std::set<std::string> out;
-  for (const timeline::RankShare& rank : attempt.ranks) {
-    if (!rank.host.empty()) out.insert(rank.host);
-  }
-  return out;
-}
-
 bool interrupted(const timeline::JobResult& job, std::size_t i) {
   const AttemptResult& attempt = job.attempts[i];
   return attempt.failure || (i + 1 < job.attempts.size() && timeline::is_recovery_after(attempt));
@@ -300,26 +291,6 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-
-}  // namespace
-
-Tier tier_of_failure(const timeline::JobResult& job, std::size_t index) {
-  const AttemptResult& attempt = job.attempts[index];
-  if (!attempt.failure || attempt.failure->info.origin == HW_ORIGIN_PREEMPTION) return Tier::node;
-  if (index + 1 == job.attempts.size()) return Tier::process;
-  const AttemptResult& next = job.attempts[index + 1];
-  if (timeline::allocation_of(attempt.id) != timeline::allocation_of(next.id)) return Tier::node;
-  const std::set<std::string> before = hosts_of(attempt);
-  const std::set<std::string> after = hosts_of(next);
-  if (after.empty()) return Tier::process;
-  const auto gone = std::count_if(before.begin(), before.end(),
-                                  [&](const std::string& host) { return !after.contains(host); });
-  if (gone == 0) return Tier::process;
-  const bool all = gone > 1 && static_cast<std::size_t>(gone) == before.size();
-  return all ? Tier::zone : Tier::node;
-}
-
-namespace {
 
 // What the next attempt that got to begin went on from, after the failure that ended attempt `i`.
 std::optional<interval::Answer> answer_to(const timeline::JobResult& job, std::size_t i,
@@ -343,7 +314,7 @@ bool says_replica(const timeline::JobResult& job) {
 
 void take_failure(const timeline::JobResult& job, std::size_t i, const event::NameTable& names,
                   RecordedAttempt& attempt, IntervalJob& out) {
-  attempt.failure = tier_of_failure(job, i);
+  attempt.failure = interval::tier_of_failure(job, i);
   attempt.answer = answer_to(job, i, names);
   out.history[*attempt.failure] += 1;
   if (!attempt.answer) return;

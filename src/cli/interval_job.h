@@ -12,6 +12,7 @@
 
 #include "event/stream.h"
 #include "interval/rate.h"
+#include "interval/recorded.h"
 #include "interval/replay.h"
 #include "metrics/report.h"
 #include "timeline/job.h"
@@ -46,10 +47,5 @@ struct IntervalJob {
 [[nodiscard]] IntervalJob measure_job(const event::JobStreams& streams,
                                       const timeline::JobResult& job,
                                       const metrics::Window& window);
-
-// How much the failure that ended attempt `index` took with it, as far as the records tell: the
-// machine, if the attempt never got to say how it ended, was preempted, or the next one runs
-// elsewhere; else the process.
-[[nodiscard]] interval::Tier tier_of_failure(const timeline::JobResult& job, std::size_t index);
 
 }  // namespace headway::cli

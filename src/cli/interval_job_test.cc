@@ -9,6 +9,7 @@ namespace headway::cli {
 namespace {
 
 using interval::Tier;
+using interval::tier_of_failure;
 using timeline::test::sec;
 using timeline::test::Story;
 

@@ -160,11 +160,19 @@ def test_a_slow_disk_keeps_no_step_out_of_memory(machine: Machine) -> None:
     assert "skipped 0" not in output, "what could not get to the disk is counted"
 
 
-def test_it_saves_while_it_trains_on(machine: Machine) -> None:
+@pytest.mark.parametrize("staging", ["full", "rows", "stream"])
+@pytest.mark.parametrize("tier", ["memory", "disk"])
+def test_it_saves_while_it_trains_on(machine: Machine, staging: str, tier: str) -> None:
     """Nothing that happens after save() has returned is seen in the checkpoint."""
-    machine.run("change_after_save.py")
-    machine.end_holders()
-    machine.run("change_after_save.py", CHECK=1)
+    machine.run("change_after_save.py", STAGING=staging)
+    if tier == "disk":
+        machine.end_holders()
+    machine.run("change_after_save.py", STAGING=staging, CHECK=1)
+
+
+def test_other_threads_run_while_a_state_is_copied(machine: Machine) -> None:
+    """A save holds the interpreter's lock for its own few lines of Python and not for the copy."""
+    assert "ran meanwhile" in machine.run("spins_while_saving.py")
 
 
 def test_others_can_read_it(machine: Machine) -> None:

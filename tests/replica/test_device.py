@@ -13,11 +13,12 @@ from headway.checkpoint.memory import _is_adoptable
 from headway.checkpoint.parts import OptimizerPart
 
 
-def test_a_save_waits_for_what_it_needs(machine: Machine) -> None:
+@pytest.mark.parametrize("staging", ["full", "stream"])
+def test_a_save_waits_for_what_it_needs(machine: Machine, staging: str) -> None:
     """For the step before it, and for its own copies."""
-    machine.run("device_save.py")
+    machine.run("device_save.py", STAGING=staging)
     machine.end_holders()
-    machine.run("device_save.py", CHECK=1)
+    machine.run("device_save.py", STAGING=staging, CHECK=1)
 
 
 class Slot(bytearray):

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fault_training import Training, end_of, meets, mounted, needs_root
-from replica_machine import Machine, wait_until
+from fault_training import Training, end_of, fill, meets, mounted, needs_root
+from replica_machine import HEADWAY, SCRIPTS, Machine, wait_until
 
 WIDTH = 256  # a state of about 1 MiB
 GROUPS = Path("/sys/fs/cgroup")
@@ -33,6 +33,15 @@ def slots(machine: Machine) -> list[Path]:
 
 def resize(folder: Path, size: str) -> None:
     subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
+
+
+def flip_a_bit_of_each(paths: list[Path]) -> None:
+    for path in paths:
+        with open(path, "r+b") as file:
+            file.seek(path.stat().st_size // 2)
+            byte = file.read(1)[0]
+            file.seek(path.stat().st_size // 2)
+            file.write(bytes([byte ^ 1]))
 
 
 def trains_without_and_then_with(machine: Machine, mends: object, undisturbed: str) -> str:
@@ -164,15 +173,52 @@ def test_after_a_crash_the_replica_is_verified(
     variables = {"WIDTH": WIDTH, "SURE": 1, "WAIT": 1}
     killed = -getattr(signal, number)
     machine.run("train.py", code=killed, KILL=7, SIGNAL=number, **variables)
-    for path in slots(machine):
-        with open(path, "r+b") as file:
-            file.seek(path.stat().st_size // 2)
-            byte = file.read(1)[0]
-            file.seek(path.stat().st_size // 2)
-            file.write(bytes([byte ^ 1]))
+    flip_a_bit_of_each(slots(machine))
     output = machine.run("train.py", **variables)
     assert "(replica) is passed over" in output
     assert "goes on after 7 from disk" in output
+    assert end_of(output) == undisturbed
+
+
+@needs_root
+def test_what_an_earlier_run_left_is_verified(machine: Machine, undisturbed: str) -> None:
+    """It may have ended in a way that writes anywhere, and its last saves were never on disk: only
+    their checksums can tell. Also where the first attempt of the run that follows dies too early to
+    have looked at it."""
+    job = ["--job", "j", SCRIPTS / "train.py"]
+    state = {"WIDTH": WIDTH, "SURE": 1, "WAIT": 1}
+    with mounted(machine.checkpoints, "-t", "tmpfs", "-o", "size=64m", "none"):
+        first = subprocess.Popen(
+            [str(HEADWAY), "run", *map(str, job)],
+            env={
+                **machine.env,
+                **{key: str(value) for key, value in state.items()},
+                "PAUSE": "4",
+                "KILL": "7",
+                "SIGNAL": "SIGSEGV",
+            },
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_until(lambda: machine.steps()[-1:] == [4], "step 4 is on disk")
+        filler = fill(machine.checkpoints)
+        Path(f"{machine.checkpoints}.go").touch()
+        assert first.wait(timeout=120) != 0
+        assert machine.steps()[-1] == 4
+        assert slots(machine), "what is not on disk stays in memory"
+        flip_a_bit_of_each(slots(machine))
+        filler.unlink()
+        script = machine.tmp / "dies_first.py"
+        script.write_text(
+            "import os, runpy, signal\n"
+            "if os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+            f"runpy.run_path({str(SCRIPTS / 'train.py')!r}, run_name='__main__')\n"
+        )
+        output = machine.headway("run", "--max-restarts", 2, "--job", "j", script, **state)
+        machine.end_holders()
+    assert "(replica) is passed over" in output, output
+    assert "goes on after 4 from disk" in output
     assert end_of(output) == undisturbed
 
 

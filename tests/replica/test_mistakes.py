@@ -83,6 +83,7 @@ WRONG = {
     "kept": "keep_last=-1: want a whole number from 0 on",
     "kept half": "keep_last=1.5: want a whole number from 0 on",
     "hours": "keep_every_hours=-1: want a number from 0 on",
+    "buffer": "stream_bytes=1048576: want a whole number of bytes, from 67108864 (64 MiB) on",
     "seconds": "min_seconds=20 is more than max_seconds=10",
     "staged": "stage_steps=2 without every_steps does nothing: how often to save is tuned then, "
     "into memory as well",

@@ -213,6 +213,28 @@ def test_ranks_go_the_same_way(machine: Machine) -> None:
     assert end_of(killed) == end_of(plain)
 
 
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("momentum", r"1\.weight cannot be saved by rows: SGD with momentum changes every row"),
+        ("order", r"1\.weight is not in order in memory; by rows only plain tensors in"),
+        ("small", None),
+        ("none", None),
+    ],
+)
+def test_tables_that_are_saved_whole_are_told(machine: Machine, why: str, said: str | None) -> None:
+    """Once, and in the report; not where it would make no difference."""
+    output = machine.headway("run", "--job", "j", SCRIPTS / "whole_tables.py", WHY=why)
+    assert "saved by full" in output, output
+    told = re.findall(r"RuntimeWarning: headway: tables are saved whole each time: (.*)", output)
+    shown = json.loads(machine.headway("report", "j", "--json"))["attrs"]["checkpoints"]
+    assert len(told) == (said is not None), output
+    if said is None:
+        assert "tables" not in shown
+    else:
+        assert re.match(said, told[0]) and re.search("; tables whole: " + said, shown), shown
+
+
 def test_saves_may_go_another_way_in_the_middle_of_a_run(
     machine: Machine, ends: dict[str, str]
 ) -> None:

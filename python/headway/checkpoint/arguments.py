@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from headway.checkpoint import loader as loaders
-from headway.checkpoint import tagged
+from headway.checkpoint import stream, tagged
 from headway.checkpoint.errors import CheckpointUsageError
 from headway.checkpoint.parts import (
     ModelPart,
@@ -180,6 +180,15 @@ def check_kept(name: str, given: Any, whole: bool = True) -> None:
     if not good or (whole and not isinstance(given, int)):
         number = "whole number" if whole else "number"
         raise CheckpointUsageError(f"checkpointer: {name}={given!r}: want a {number} from 0 on")
+
+
+def check_stream_bytes(given: Any) -> None:
+    whole = isinstance(given, int) and not isinstance(given, bool)
+    if not whole or given < stream.BYTES_MIN:
+        raise CheckpointUsageError(
+            f"checkpointer: stream_bytes={given!r}: want a whole number of bytes, from "
+            f"{stream.BYTES_MIN} (64 MiB) on"
+        )
 
 
 def _is_number(given: Any) -> bool:

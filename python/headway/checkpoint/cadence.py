@@ -3,6 +3,8 @@ same steps: the first decides, and tells the others at steps that all of them kn
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from enum import IntEnum
 from typing import Any, Protocol
@@ -14,6 +16,19 @@ LOOK_MAX_S = 10.0  # between two decisions, where ranks have to talk about them
 LOOK_SHARE = 0.02  # of the interval
 FIRST_SAVE = 2  # steps after which it comes: the memory for it is asked for after the first
 COST = 4  # where in a tuner's memory the cost of a save is; negative: none was seen
+
+
+def _family() -> tuple[float, float, float, float]:
+    """Failures of processes, machines and zones, and seconds in the loop, of earlier jobs of this
+    one's family, as far as the agent has found any."""
+    try:
+        process, node, zone, seconds = map(
+            float, os.environ.get("HEADWAY_FAMILY_HISTORY", "").split()
+        )
+    except ValueError:
+        return 0.0, 0.0, 0.0, 0.0
+    good = all(math.isfinite(n) and n >= 0 for n in (process, node, zone, seconds))
+    return (process, node, zone, seconds) if good else (0.0, 0.0, 0.0, 0.0)
 
 
 class Due(IntEnum):
@@ -77,13 +92,18 @@ class Tuned:
             max_s=max_s,
             memory=memory,
             failures=failures,
+            family=_family(),
             now_ns=time.monotonic_ns(),
         )
 
     def remember(self, memory: list[float], from_memory: bool) -> None:
-        """What an earlier attempt had learnt. That there is another one is a failure: of a process
-        if its memory was still there, else of more."""
-        self._tuner = self._make(memory, (1, 0, 0) if from_memory else (0, 1, 0))
+        """What an earlier attempt had learnt. That there is another one is a failure, if the agent
+        does not know better (it was stopped, preempted or had come to its end): of a process if its
+        memory was still there, else of more. A lost zone is told from a lost machine by nobody
+        here; both are answered by what is on disk."""
+        failure = (1, 0, 0) if from_memory else (0, 1, 0)
+        orderly = os.environ.get("HEADWAY_LAST_END") == "orderly"
+        self._tuner = self._make(memory, (0, 0, 0) if orderly else failure)
 
     def due(self, step: int) -> Due:
         now_ns = time.monotonic_ns()

@@ -48,13 +48,6 @@ from headway.checkpoint.untouched import Untouched
 WAIT_S = 3600.0
 
 
-def _has_checkpoints(folder: str) -> bool:
-    try:
-        return any(_replica.list_checkpoints(folder, 1))
-    except CheckpointError:  # who cannot look into it will not save there either, and hears of it
-        return False
-
-
 class Checkpointer:
     """Training thread only. `folder` is the same on all ranks, and each rank makes one.
 
@@ -84,6 +77,7 @@ class Checkpointer:
         keep_last: int = 3,
         keep_every_hours: float = 0.0,
         staging: str = "auto",
+        stream_bytes: int = stream.BYTES,
         tables: Sequence[torch.Tensor] = (),
         upload: str | None = None,
         keep_uploaded: int = 0,
@@ -94,6 +88,7 @@ class Checkpointer:
         arguments.check_kept("keep_last", keep_last)
         arguments.check_kept("keep_every_hours", keep_every_hours, whole=False)
         arguments.check_kept("keep_uploaded", keep_uploaded)
+        arguments.check_stream_bytes(stream_bytes)
         arguments.check_tables(tables)
         self._keep = (keep_last, keep_every_hours * 3600)
         options = inspect.signature(Checkpointer).parameters
@@ -140,13 +135,14 @@ class Checkpointer:
         self._capacity = collect.DOCUMENT_BYTES_MIN
         self._pieces: list[tuple[Piece, bool]] = []
         self._lanes = device.Lanes()
+        self._bounce = stream.Bounce(self._lanes, stream_bytes)
         self._same = Sameness(self.group)
         self._guests = Guests(self.place, self.group)
         self._only_in_memory = False  # what the job went on from, and in that of few
         self._stopped_after: int | None = None  # a step, when the job was asked to stop
         # Retention would remove in favour of a run that began anew what an earlier one has left.
         # A file system may show the ranks different things: the first one's answer counts.
-        first = self.place.rank == 0 and _has_checkpoints(self.folder)
+        first = self.place.rank == 0 and memory.has_checkpoints(self.folder)
         self._unread = bool(self.group.first_says([int(first)])[0])
         claims.claim(self.folder, self)
         atexit.register(self._bye)
@@ -309,7 +305,8 @@ class Checkpointer:
         self.wait()  # for what was staged in another way
         try:
             name = stream.save(
-                self.place, self.folder, self.group, self._pieces, tensors, step, data, now_ns
+                *(self.place, self.folder, self.group, self._pieces, tensors),
+                *(step, data, now_ns, self._bounce),
             )
         except stream.NotSaved as error:
             self.cadence.settled(step, False)
@@ -345,6 +342,7 @@ class Checkpointer:
     def switch_staging(self, mode: str) -> None:
         """From the next save on; to be called on every rank after the same step."""
         self.staging.switch(mode)
+        self._bounce.release()
         self._pieces = []
 
     def touched(self, parameter: torch.Tensor, ids: torch.Tensor | Sequence[int]) -> None:
@@ -440,7 +438,7 @@ class Checkpointer:
             problem = self._save_last()
         self.wait()
         self.staging.close()
-        self._lanes.release()
+        self._bounce.release()
         self.trainer.bye()
         self._closed = True
         claims.release(self)

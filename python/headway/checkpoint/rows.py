@@ -215,6 +215,34 @@ def _row_numbers(table: Table, given: Any) -> torch.Tensor:
     return ids
 
 
+def passed_over(model: torch.nn.Module | None, named: Sequence[torch.Tensor]) -> list[str]:
+    """Tables that are named, or found, and cannot be saved by rows: which, and why."""
+    names = {id(p): n for n, p in unwrap(model).named_parameters()} if model is not None else {}
+    found = {id(parameter) for _, parameter in _find(model, named)}
+    return [
+        f"{names.get(id(parameter), 'a table')} {_what_is_it(parameter)}"
+        for parameter in all_tables(model, named)
+        if id(parameter) not in found
+    ]
+
+
+def all_tables(model: torch.nn.Module | None, named: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Whether they can be saved by rows or not."""
+    wanted = {id(parameter): parameter for parameter in named}
+    for module in unwrap(model).modules() if model is not None else ():
+        if isinstance(module, _EMBEDDINGS) and module.sparse:
+            wanted[id(module.weight)] = module.weight
+    return list(wanted.values())
+
+
+def _what_is_it(parameter: torch.Tensor) -> str:
+    if type(parameter) not in (torch.Tensor, torch.nn.Parameter):
+        return f"is a {type(parameter).__name__}"
+    if parameter.device.type != "cpu":
+        return f"is on {parameter.device}"
+    return "has no rows" if parameter.dim() == 0 else "is not in order in memory"
+
+
 def no_table(model: torch.nn.Module | None) -> str:
     """Why none was found, and what to do about it."""
     modules = unwrap(model).named_modules() if model is not None else ()

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from headway import _replica
 from headway._recorder import core
 from headway.checkpoint.agree import Group
 from headway.checkpoint.errors import CheckpointUsageError
-from headway.checkpoint.rows import RowTracker, no_table
+from headway.checkpoint.rows import RowTracker, all_tables, no_table, passed_over
 from headway.checkpoint.tensors import Placed, size_text
 from headway.checkpoint.where import Place
 
@@ -58,6 +59,8 @@ class Staging:
         self._of = (model, tables, optimizer)
         self._places: list[tuple[int, int]] = []
         self._rows: RowTracker | None = None
+        self._not_by_rows = ""  # why tables that there are, are saved whole
+        self._told = False
         self.switch(mode)
 
     def switch(self, mode: str) -> None:
@@ -66,6 +69,7 @@ class Staging:
             raise CheckpointUsageError(f"checkpointer: staging={mode!r}; one of {', '.join(MODES)}")
         self.close()
         self.mode = mode
+        self._not_by_rows = ""
         if mode not in ("auto", "rows"):
             return
         problem = None
@@ -77,12 +81,41 @@ class Staging:
             problem = str(error)
         if self._rows is not None and not self._rows.tables:
             problem = f"checkpointer: no table to save by rows: {no_table(self._of[0])}"
+        self._explain(problem)
         if not self._group.all(problem is None):
             self.close()
             if mode == "rows":
                 raise CheckpointUsageError(
                     problem or "checkpointer: another rank cannot save by rows"
                 )
+
+    def _explain(self, problem: str | None) -> None:
+        """Nobody who has tables should have to guess why all of them are copied."""
+        model, named, _ = self._of
+        if left_out := passed_over(model, named):
+            more = f" (and {len(left_out) - 1} more)" if len(left_out) > 1 else ""
+            self._not_by_rows = (
+                f"{left_out[0]}{more}; by rows only plain tensors in the processor's memory are"
+            )
+        elif problem is not None and all_tables(model, named):
+            self._not_by_rows = problem.removeprefix("checkpointer: ")
+
+    def _tell_of_tables(self, all_bytes: int) -> None:
+        """Once, and where it makes a difference: somebody asked, or they are most of it."""
+        model, named, _ = self._of
+        tables = [getattr(table, "_local_tensor", table) for table in all_tables(model, named)]
+        size = sum(table.numel() * table.element_size() for table in tables)
+        matters = bool(named) or size > ROWS_SHARE * all_bytes or self.mode == "rows"
+        if not matters:
+            self._not_by_rows = ""
+        if not self._not_by_rows or self._told or self._place.rank != 0:
+            return
+        self._told = True
+        warnings.warn(
+            f"headway: tables are saved whole each time: {self._not_by_rows}",
+            RuntimeWarning,
+            stacklevel=5,
+        )
 
     def close(self) -> None:
         if self._rows is not None:
@@ -99,6 +132,7 @@ class Staging:
             self.mode = self._choose(tensors)
         if self.mode != "rows":
             self.close()
+        self._tell_of_tables(sum(one.local.numel() * one.local.element_size() for one in tensors))
         if self._place.rank == 0:
             core.attr("checkpoints", self._cost(tensors))
             core.attr("lever.replica", "0" if self.mode == "stream" else "1")
@@ -116,7 +150,8 @@ class Staging:
             return "stream, no replica in memory"
         images = "1 x" if self.mode == "rows" else f"{self._images} x"
         rows = ", and rows on their way" if self.mode == "rows" else ""
-        return f"{self.mode}, {images} {size_text(size)} of memory for each rank{rows}"
+        why = f"; tables whole: {self._not_by_rows}" if self._not_by_rows else ""
+        return f"{self.mode}, {images} {size_text(size)} of memory for each rank{rows}{why}"
 
     def _choose(self, tensors: list[Placed]) -> str:
         """By what the state is made of, and by the memory that there is for it."""

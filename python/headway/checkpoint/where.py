@@ -70,6 +70,14 @@ def find_place(checkpoints: str) -> Place:
     return Place(folder, command, job, attempt, rank, ranks, local_ranks, local_rank)
 
 
+def trusted_attempts(place: Place) -> range:
+    """Whose memory need not be read before it is taken over: the agent has seen how each of them
+    ended, and none of them in a way that may have written anywhere. An attempt of an earlier run,
+    or without an agent, is none of these."""
+    first = number("HEADWAY_REPLICA_TRUSTED", 0)
+    return range(first, place.attempt) if first > 0 else range(0)
+
+
 def threads(local_world_size: int) -> int:
     """The trainer waits meanwhile, so its cores are free; more than a few do not copy faster."""
     cores = len(os.sched_getaffinity(0)) // local_world_size

@@ -1,5 +1,5 @@
 """Saves tensors of a device that is late with everything, and changes them at once; the next run
-looks at what was saved."""
+looks at what was saved. STAGING: full or stream."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 import headway as hw
-from headway.checkpoint import checkpointer, device
+from headway.checkpoint import checkpointer, device, stream
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from lazy_device import LazyDevice
@@ -20,7 +20,8 @@ def main() -> None:
     model.register_buffer("plain", torch.zeros(3000))
     model.register_buffer("column", torch.zeros(50, 40).t())
     model.register_parameter("weight", torch.nn.Parameter(torch.zeros(7, 7)))
-    keeper = hw.checkpointer(os.environ["FOLDER"], model=model)
+    staging = os.environ.get("STAGING", "full")
+    keeper = hw.checkpointer(os.environ["FOLDER"], model=model, staging=staging)
     tensors = [tensor.detach() for tensor in model.state_dict().values()]
     if os.environ.get("CHECK"):
         assert keeper.restore() == 5
@@ -29,7 +30,8 @@ def main() -> None:
         return
     device.backend_of = lambda _tensor: lazy
     own = {tensor.data_ptr() for tensor in tensors}
-    checkpointer.address_of = lambda tensor: 0 if tensor.data_ptr() in own else tensor.data_ptr()
+    for module in (checkpointer, stream):
+        module.address_of = lambda t: 0 if t.data_ptr() in own else t.data_ptr()
     for step in range(1, 6):
         for tensor in tensors:  # the optimizer's step: queued, not done
             lazy.training.queued.append(lambda t=tensor, s=step: t.fill_(s))

@@ -46,6 +46,7 @@ for name, options in {
     "seconds": {"model": model, "min_seconds": 20, "max_seconds": 10},
     "staged": {"model": model, "stage_steps": 2},
     "staged seldom": {"model": model, "every_steps": 2, "stage_steps": 3},
+    "buffer": {"model": model, "stream_bytes": 1 << 20},
     "tables": {"model": model, "tables": ["emb"]},
     "table": {"model": model, "tables": model.weight},
 }.items():
