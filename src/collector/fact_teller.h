@@ -53,12 +53,12 @@ class FactTeller {
   struct Told {
     std::uint64_t changes = 0;
     bool alive = true;
-    std::int64_t again_ns = INT64_MIN;
+    std::int64_t again_ns = INT64_MIN;               // by the monotonic clock
     std::map<std::int64_t, std::uint32_t> attempts;  // → checksum of the facts in the store
   };
   void run();
-  void round(std::int64_t now_ns, bool all);
-  base::Status tell(const Heard& heard, std::int64_t now_ns, std::vector<store::FactPut>& puts,
+  void round(bool all);
+  base::Status tell(const Heard& heard, std::vector<store::FactPut>& puts,
                     std::vector<ToldJob>& told);
 
   store::Store& store_;

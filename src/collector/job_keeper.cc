@@ -11,6 +11,13 @@ namespace headway::collector {
 
 using base::Status;
 
+namespace {
+
+// Slots are made into events so many at a time: an event takes twice the memory of its slot.
+constexpr std::size_t slots_at_once_max = 4096;
+
+}  // namespace
+
 JobKeeper::JobKeeper(store::Store& store, store::JobRow job, bool fresh)
     : store_(store),
       job_(std::move(job)),
@@ -56,7 +63,13 @@ void JobKeeper::take_chunk(const ingest::ChunkRecord& chunk, std::span<event::Re
     return;
   }
   const std::uint64_t known = std::min<std::uint64_t>(position - chunk.first_slot, slots.size());
-  journal.reader->consume(slots.subspan(known), nullptr);
+  for (slots = slots.subspan(known); !slots.empty();) {
+    const std::size_t count = std::min(slots.size(), slots_at_once_max);
+    journal.reader->consume(slots.first(count), nullptr);
+    live_.consume(journal.info, journal.reader->events());
+    slots = slots.subspan(count);
+  }
+  journal.reader->forget_events();
   if (chunk.first_slot + chunk.slots == journal.reader->position()) {
     journal.live = ingest::live_fields(chunk);
     if ((chunk.flags & ingest::kChunkFinal) != 0) {
@@ -64,7 +77,7 @@ void JobKeeper::take_chunk(const ingest::ChunkRecord& chunk, std::span<event::Re
       journal.reader->finish(journal.live);
     }
   }
-  live_.consume(journal.info, journal.reader->events());
+  live_.consume(journal.info, {});  // one of which nothing was heard yet is known, too
 }
 
 Status JobKeeper::reread() {
@@ -85,6 +98,7 @@ Status JobKeeper::reread() {
   if (!streams.ok()) return streams.status();
   timeline::LiveJob live(job_.name, names, live_.wanted());
   live.reread(*streams);
+  for (const auto& [id, journal] : journals) journal.reader->forget_events();
   live_ = std::move(live);
   names_ = std::move(names);
   journals_ = std::move(journals);

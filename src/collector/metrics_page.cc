@@ -83,12 +83,7 @@ void append_otlp(Families& out, const CollectorCounts::Otlp& otlp) {
   put(out, "headway_otlp_waiting_requests", FamilyType::gauge, "Requests that wait.", otlp.waiting);
 }
 
-}  // namespace
-
-std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
-                                                 const AlertCounts& alerts,
-                                                 const FleetCounters& fleet) {
-  Families out;
+void append_collector(Families& out, const CollectorCounts& counts) {
   out.begin("headway_collector_build_info", FamilyType::gauge, "", "What runs here; always 1.");
   out.add({{"version", counts.version}, {"engine", counts.engine}}, std::uint64_t{1});
   out.begin("headway_collector_start_time_seconds", FamilyType::gauge, "seconds",
@@ -97,6 +92,15 @@ std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
   append_intake(out, counts);
   append_server(out, counts);
   if (counts.otlp) append_otlp(out, *counts.otlp);
+}
+
+}  // namespace
+
+std::vector<interchange::Family> metric_families(const std::optional<CollectorCounts>& counts,
+                                                 const AlertCounts& alerts,
+                                                 const FleetCounters& fleet) {
+  Families out;
+  if (counts) append_collector(out, *counts);
   fleet.append_to(out);
   out.begin("headway_fleet_regressions", FamilyType::gauge, "", "Regressions, by state.");
   out.add({{"state", "open"}}, alerts.open);
@@ -119,7 +123,7 @@ net::ServerAnswer metrics_answer(const std::vector<interchange::Family>& familie
 
 std::vector<interchange::Family> MetricsBook::families(const std::string& tenant,
                                                        const fleet::Snapshot& snapshot,
-                                                       const CollectorCounts& counts,
+                                                       const std::optional<CollectorCounts>& counts,
                                                        const AlertCounts& alerts,
                                                        std::int64_t now_ns) {
   std::shared_ptr<Page> page;
