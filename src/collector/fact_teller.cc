@@ -43,18 +43,23 @@ void FactTeller::flush() {
 
 void FactTeller::run() {
   std::unique_lock lock(mutex_);
+  std::int64_t next_due_ns = INT64_MIN;  // when those that are known are told again
   while (!stop_) {
-    const std::uint64_t asked = asked_, done_before = done_;
+    const std::uint64_t asked = asked_;
+    const bool all = asked > done_;
     lock.unlock();
     const std::int64_t began_ns = base::monotonic_ns();
-    round(asked > done_before);
-    const std::int64_t took_ns = base::monotonic_ns() - began_ns;
+    const Of which = all ? Of::all : began_ns >= next_due_ns ? Of::due : Of::fresh;
+    round(which);
+    if (which != Of::fresh) {
+      const std::int64_t end_ns = base::monotonic_ns();
+      next_due_ns = end_ns + std::clamp((end_ns - began_ns) * (options_.share - 1),
+                                        options_.look_ns, options_.pause_max_ns);
+    }
     lock.lock();
     done_ = asked;
     wake_.notify_all();
-    const std::int64_t pause_ns =
-        std::clamp(took_ns * (options_.share - 1), options_.look_ns, options_.pause_max_ns);
-    wake_.wait_for(lock, std::chrono::nanoseconds(pause_ns),
+    wake_.wait_for(lock, std::chrono::nanoseconds(options_.look_ns),
                    [&] { return stop_ || asked_ > done_; });
   }
 }
@@ -81,7 +86,7 @@ Status FactTeller::tell(const Heard& heard, std::vector<store::FactPut>& puts,
   return found.status();
 }
 
-void FactTeller::round(bool all) {
+void FactTeller::round(Of which) {
   std::vector<store::FactPut> puts;
   std::vector<ToldJob> told;
   Status status;
@@ -105,8 +110,9 @@ void FactTeller::round(bool all) {
     const bool news = known == told_.end() || known->second.changes != heard.changes;
     const bool goes_on = known != told_.end() && known->second.alive;
     const bool due = known == told_.end() || base::monotonic_ns() >= known->second.again_ns;
+    if (which == Of::fresh && known != told_.end()) continue;
     // Of a job that trains something is heard every second: that alone is no news.
-    if (!all && (!(news || goes_on) || !(due || (news && !goes_on)))) continue;
+    if (which != Of::all && (!(news || goes_on) || !(due || (news && !goes_on)))) continue;
     if (Status one = tell(heard, puts, told); !one.ok()) status = std::move(one);
     if (puts.size() >= options_.commit_facts_max) commit();
   }
