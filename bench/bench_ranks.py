@@ -2,8 +2,9 @@
 
 100 jobs of 100 ranks, eight ranks a machine: 1,300 machines, each with a connection of its own and
 a batch a second (bench/ingest/load.cc), for ten minutes. Meanwhile what a page asks is asked ten
-times a second each. A time is from when a batch was due to its answer. At the end every job's
-report has to be what a report on the same journals says. No peer does this.
+times a second each. A time is from when a batch was due to its answer. And every two seconds one
+job more begins, of one rank: how long from its first event until `/api/v1/jobs` has it. At the end
+every job's report has to be what a report on the same journals says. No peer does this.
 
 Prints one JSON row a line. usage: bench_ranks.py [--seconds N]
 """
@@ -14,6 +15,7 @@ import argparse
 import json
 import os
 import sys
+import threading
 import time
 from typing import Any
 
@@ -45,6 +47,20 @@ def row(name: str, unit: str, ours: float) -> None:
     print(json.dumps(told | {"peer": None, "peer_name": None, "better": "lower"}), flush=True)
 
 
+def seconds_until_shown(served: Served, over: threading.Event, out: list[float]) -> None:
+    """Of small jobs that begin meanwhile; their sender sends ten times a second."""
+    while not over.wait(2):
+        name, begin_ns = f"shown{len(out)}", time.time_ns()
+        shape = {"jobs": 1, "ranks": 1, "steps": 2, "step-ms": 100}
+        shape |= {"prefix": name, "begin-ns": begin_ns}
+        sender = threading.Thread(target=send, args=(served.port, shape, "--every-ms", "100"))
+        sender.start()
+        while not served.get(f"/api/v1/jobs?text={name}-")["jobs"]:
+            time.sleep(0.02)
+        out.append((time.time_ns() - begin_ns) / 1e9)
+        sender.join()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=600)
@@ -55,7 +71,14 @@ def main() -> None:
     try:
         shape["begin-ns"] = time.time_ns()
         words = [word for page in PAGES for word in ("--ask", page)]
-        told = send(served.port, shape, "--every-ms", "1000", *words)
+        over, shown = threading.Event(), list[float]()
+        watcher = threading.Thread(target=seconds_until_shown, args=(served, over, shown))
+        watcher.start()
+        try:
+            told = send(served.port, shape, "--every-ms", "1000", *words)
+        finally:
+            over.set()
+            watcher.join()
         memory_mib, cpu_s = served.memory_mib(), served.cpu_s()
         wrong = missing(served, shape)
     finally:
@@ -66,12 +89,16 @@ def main() -> None:
         f"   {told['events']:,} events in {told['batches']:,} batches; processor: collector "
         f"{cpu_s / told['seconds']:.2f}, sender {told['cpu_s'] / told['seconds']:.2f} of a core; "
         f"the sender was late by {told['lag']['p99_ms']:.1f} ms (99%)\n"
-        f"   ingest {told['ingest']}\n   asked {asked}",
+        f"   ingest {told['ingest']}\n   asked {asked}\n"
+        f"   {len(shown)} jobs that began meanwhile were shown after {sorted(shown)[0]:.2f} to "
+        f"{max(shown):.2f} s",
         file=sys.stderr,
     )
     assert all(page["errors"] == 0 and page["count"] > 0 for page in asked.values()), asked
     row("ingest_p99_ms", "ms", told["ingest"]["p99_ms"])
     row("page_p99_ms", "ms", max(page["p99_ms"] for page in asked.values()))
+    shown.sort()
+    row("shown_p99_s", "s", shown[min(len(shown) * 99 // 100, len(shown) - 1)])
     row("memory_mib", "MiB", memory_mib)
     row("jobs_told_wrong", "jobs", len(wrong))
 

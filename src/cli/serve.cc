@@ -105,7 +105,7 @@ Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   options.handler.version = HEADWAY_VERSION;
   options.handler.demo = given.demo;
   options.handler.started_ns = base::real_ns();
-  options.handler.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  options.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   return choose_listeners(given, options);
 }
 

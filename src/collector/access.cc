@@ -83,18 +83,24 @@ Access::Holder* Access::find(std::string_view authorization) {
   return found;
 }
 
-std::string Access::tenant_of(std::string_view authorization) {
+std::optional<Asker> Access::asker(std::string_view authorization) {
   const std::lock_guard lock(mutex_);
-  if (holders_.empty() && open_tenant_) return *open_tenant_;
+  if (holders_.empty() && open_tenant_) return Asker{*open_tenant_, 0, "", "open"};
   const Holder* found = find(authorization);
-  return found == nullptr ? "" : found->token.tenant;
+  if (found == nullptr) return std::nullopt;
+  const store::Token& token = found->token;
+  return Asker{token.tenant, token.id, token.label, role_name(token.role)};
 }
 
-std::string_view Access::role_name_of(std::string_view authorization) {
+bool Access::is_good(std::int64_t token) {
   const std::lock_guard lock(mutex_);
-  if (holders_.empty() && open_tenant_) return "open";
-  const Holder* found = find(authorization);
-  return found == nullptr ? "" : role_name(found->token.role);
+  if (holders_.empty() && open_tenant_) return true;
+  return std::ranges::any_of(holders_, [&](const Holder& each) { return each.token.id == token; });
+}
+
+bool Access::is_open() {
+  const std::lock_guard lock(mutex_);
+  return holders_.empty() && open_tenant_.has_value();
 }
 
 Decision Access::decide(std::string_view authorization, const std::string& peer, Role needed,
@@ -106,6 +112,10 @@ Decision Access::decide(std::string_view authorization, const std::string& peer,
     decision.tenant = *open_tenant_;
     decision.role = Role::admin;
     return decision;
+  }
+  if (holders_.empty()) {
+    return wrong(peer, "this collector has no token: make one with `headway serve token add`",
+                 now_ns);
   }
   if (!authorization.starts_with(kScheme)) {
     return wrong(peer, "a token is needed: \"Authorization: Bearer TOKEN\"", now_ns);

@@ -14,6 +14,10 @@
 
 namespace headway::collector {
 
+// The tenant of those who need no token, and of whoever runs the collector: its own counts are told
+// to this tenant alone.
+inline constexpr const char* kOpenTenant = "default";
+
 // Fills at a rate up to a burst; every use takes one.
 class Bucket {
  public:
@@ -42,6 +46,14 @@ struct Decision {
   std::string label;  // of the token; empty: there was none
 };
 
+// Who was allowed to ask.
+struct Asker {
+  std::string tenant;
+  std::int64_t token = 0;  // 0: none is needed
+  std::string label;       // of the token
+  std::string_view role;   // "read", "admin", …; "open" where no token is needed
+};
+
 class Access {
  public:
   explicit Access(AccessLimits limits) : limits_(limits) {}
@@ -53,10 +65,12 @@ class Access {
   // `authorization`: the header's text. `needed`: what is asked for.
   Decision decide(std::string_view authorization, const std::string& peer, store::Role needed,
                   std::int64_t now_ns);
-  // Of one that was allowed a moment ago; counts as nothing. Empty: it has been taken back since.
-  [[nodiscard]] std::string tenant_of(std::string_view authorization);
-  // "read", "admin", …; "open" where no token is needed.
-  [[nodiscard]] std::string_view role_name_of(std::string_view authorization);
+  // Of one that was allowed a moment ago; counts as nothing. None: it has been taken back since.
+  [[nodiscard]] std::optional<Asker> asker(std::string_view authorization);
+  // Whether that token (or none: 0) still lets somebody in.
+  [[nodiscard]] bool is_good(std::int64_t token);
+  // No token is needed.
+  [[nodiscard]] bool is_open();
 
  private:
   struct Holder {

@@ -24,9 +24,15 @@ TEST(Access, WithoutTokensThisMachineMayDoAll) {
   const Decision decision = access.decide("", "127.0.0.1", Role::admin, 0);
   EXPECT_TRUE(decision.allowed);
   EXPECT_EQ(decision.tenant, "default");
-  EXPECT_EQ(access.tenant_of("anything"), "default");
+  EXPECT_EQ(access.asker("anything")->tenant, "default");
+  EXPECT_TRUE(access.is_open());
+  EXPECT_TRUE(access.is_good(0));
   access.use({}, std::nullopt);
-  EXPECT_EQ(access.decide("", "127.0.0.1", Role::read, 0).status, 401);
+  EXPECT_FALSE(access.is_open());
+  EXPECT_FALSE(access.is_good(0));
+  const Decision no = access.decide("", "127.0.0.1", Role::read, 0);
+  EXPECT_EQ(no.status, 401);
+  EXPECT_THAT(no.why, HasSubstr("headway serve token add"));
 }
 
 TEST(Access, ATokenIsForItsRoleAndItsTenant) {
@@ -44,8 +50,12 @@ TEST(Access, ATokenIsForItsRoleAndItsTenant) {
   EXPECT_EQ(no.label, "label a");
   EXPECT_THAT(no.why, HasSubstr("is for ingest"));
   EXPECT_EQ(access.decide("Bearer b", "p", Role::admin, 0).status, 403);
-  EXPECT_EQ(access.tenant_of("Bearer b"), "y");
-  EXPECT_EQ(access.tenant_of("Bearer x"), "");
+  EXPECT_EQ(access.asker("Bearer b")->tenant, "y");
+  EXPECT_EQ(access.asker("Bearer b")->token, 2);
+  EXPECT_TRUE(access.is_good(2));
+  EXPECT_FALSE(access.is_good(4));
+  EXPECT_FALSE(access.is_good(0));
+  EXPECT_FALSE(access.asker("Bearer x"));
 }
 
 TEST(Access, WhatIsWrongIsRefusedAndSlowedDown) {

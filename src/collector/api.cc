@@ -72,19 +72,21 @@ net::ServerAnswer report_job(Jobs& jobs, const std::string& tenant, const std::s
 }
 
 net::ServerAnswer status_answer(const CollectorStatus& status) {
-  const nlohmann::json out = {{"version", status.version},
-                              {"store", status.engine},
-                              {"tenant", status.tenant},
-                              {"role", status.role},
-                              {"demo", status.demo},
-                              {"now_ns", status.now_ns},
-                              {"started_ns", status.started_ns},
-                              {"jobs", status.jobs},
-                              {"jobs_running", status.jobs_running},
-                              {"attempts", status.attempts},
-                              {"jobs_in_mind", status.jobs_in_mind},
-                              {"batches", status.batches},
-                              {"records", status.records}};
+  nlohmann::json out = {{"version", status.version},
+                        {"store", status.engine},
+                        {"tenant", status.tenant},
+                        {"role", status.role},
+                        {"demo", status.demo},
+                        {"now_ns", status.now_ns},
+                        {"started_ns", status.started_ns},
+                        {"jobs", status.jobs},
+                        {"jobs_running", status.jobs_running},
+                        {"attempts", status.attempts}};
+  if (status.whole) {
+    out["jobs_in_mind"] = status.whole->jobs_in_mind;
+    out["batches"] = status.whole->batches;
+    out["records"] = status.whole->records;
+  }
   return json_answer(200, out.dump() + "\n");
 }
 

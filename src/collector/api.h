@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,12 @@ struct CollectorStatus {
   std::string_view role;  // "open": there are no tokens
   bool demo = false;
   std::int64_t now_ns = 0, started_ns = 0;
-  std::uint64_t jobs = 0, jobs_running = 0, attempts = 0;    // of the tenant
-  std::uint64_t jobs_in_mind = 0, batches = 0, records = 0;  // of the collector, since it started
+  std::uint64_t jobs = 0, jobs_running = 0, attempts = 0;  // of the tenant
+  // Of the collector, since it started: of all tenants together, and so for its owner's alone.
+  struct Whole {
+    std::uint64_t jobs_in_mind = 0, batches = 0, records = 0;
+  };
+  std::optional<Whole> whole;
 };
 // GET /api/v1/status
 [[nodiscard]] net::ServerAnswer status_answer(const CollectorStatus& status);

@@ -1,9 +1,10 @@
 #include "collector/collector.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -20,6 +21,18 @@ namespace {
 
 constexpr std::size_t workers_waiting_max = 1000;
 
+std::string_view state_name(fleet::Ending ending) {
+  switch (ending) {
+    case fleet::Ending::clean:
+      return "finished";
+    case fleet::Ending::failed:
+      return "failed";
+    case fleet::Ending::running:
+      break;
+  }
+  return "running";
+}
+
 class NoReply final : public net::Reply {
  public:
   void send(net::ServerAnswer) override {}
@@ -28,25 +41,52 @@ class NoReply final : public net::Reply {
 
 }  // namespace
 
-bool is_loopback(const std::string& address) {
-  in_addr four{};
-  if (::inet_pton(AF_INET, address.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
-  in6_addr six{};
-  return ::inet_pton(AF_INET6, address.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
 Status Collector::use_tokens() {
   auto tokens = store_->tokens();
   if (!tokens.ok()) return tokens.status();
-  access_->use(std::move(*tokens),
-               loopback_ ? std::optional<std::string>(kOpenTenant) : std::nullopt);
+  std::optional<std::string> open;
+  if (loopback_) open = kOpenTenant;
+  if (loopback_ && tokens->empty()) {
+    // A store that has had a token stays closed: to remove the last one is to let nobody in.
+    auto had = store_->has_had_tokens();
+    if (!had.ok()) return had.status();
+    if (had.value()) open.reset();
+    if (had.value() && !std::exchange(closed_told_, true)) {
+      log_(
+          "no token of this store is left, and nobody is let in: make one with `headway serve "
+          "token add`");
+    }
+  }
+  if (!tokens->empty()) closed_told_ = false;
+  access_->use(std::move(*tokens), std::move(open));
+  feed_.keep_only([this](std::int64_t token) { return access_->is_good(token); });
   return {};
 }
 
-void Collector::refresh_tables() {
+Status Collector::refresh_what_others_told() {
+  std::map<std::pair<std::string, std::string>, std::pair<std::int64_t, fleet::Ending>> jobs;
+  auto changed = tables_->refresh([&](const store::FactRow& row, fleet::Ending ending) {
+    auto& last = jobs[{row.tenant, row.job}];
+    last = std::max(last, std::pair(row.attempt, ending));
+  });
+  if (!changed.ok()) return changed.status();
+  for (const auto& [job, last] : jobs) {
+    const nlohmann::json news = {{"job", job.second}, {"state", state_name(last.second)}};
+    feed_.publish(job.first, "job", news.dump());
+  }
+  publish_fleets(*changed);
+  return {};
+}
+
+Status Collector::refresh_tables() {
   auto changed = tables_->refresh();
-  if (!changed.ok()) return log_(changed.status().message());
-  for (const std::string& tenant : *changed) {
+  if (!changed.ok()) return changed.status();
+  publish_fleets(*changed);
+  return {};
+}
+
+void Collector::publish_fleets(const std::vector<std::string>& tenants) {
+  for (const std::string& tenant : tenants) {
     feed_.publish(tenant, "fleet",
                   fmt::format("{{\"version\":{}}}", tables_->snapshot(tenant)->version()));
   }
@@ -79,8 +119,9 @@ AlertCounts Collector::alert_counts(const std::string& tenant) {
   return rows.ok() ? count_alerts(*rows) : AlertCounts();
 }
 
-std::vector<interchange::Family> Collector::families(const std::string& tenant) {
-  return book_.families(tenant, *tables_->snapshot(tenant), counts(), alert_counts(tenant),
+std::vector<interchange::Family> Collector::families(const std::string& tenant, bool whole) {
+  return book_.families(tenant, *tables_->snapshot(tenant),
+                        whole ? std::optional(counts()) : std::nullopt, alert_counts(tenant),
                         base::real_ns());
 }
 
@@ -124,6 +165,7 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->started_ns_ = options.handler.started_ns;
   out->batches_waiting_max_ = options.intake.waiting_max;
   out->access_ = std::make_unique<Access>(options.limits);
+  out->audit_ = std::make_unique<Audit>(std::move(options.audit), options.audit_limits);
   if (Status status = out->use_tokens(); !status.ok()) return status;
   out->jobs_ = std::make_unique<Jobs>(*out->store_, options.jobs);
   out->tables_ = std::make_unique<FleetTables>(*out->store_);
@@ -135,7 +177,7 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
           std::vector<TenantFamilies> all;
           if (!collector->serving_) return all;
           for (const std::string& tenant : collector->tables_->tenants()) {
-            all.push_back({tenant, collector->families(tenant)});
+            all.push_back({tenant, collector->families(tenant, true)});
           }
           return all;
         },
@@ -148,7 +190,9 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
           const nlohmann::json news = {{"job", job.job}, {"state", job.state}};
           collector->feed_.publish(job.tenant, "job", news.dump());
         }
-        collector->refresh_tables();
+        if (const Status status = collector->refresh_tables(); !status.ok()) {
+          collector->log_(status.message());
+        }
         if (collector->otlp_) collector->otlp_->told(told);
       });
   out->alerts_ = std::make_unique<Alerts>(*out->store_);
@@ -161,13 +205,16 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
-      Parts{*out->store_, *out->access_, *out->jobs_, *out->intake_, *out->workers_, *out->tables_,
-            out->feed_, *out->alerts_, *out->watcher_,
-            [collector = out.get()](const std::string& tenant) {
-              return collector->families(tenant);
+      Parts{*out->store_, *out->access_, *out->audit_, *out->jobs_, *out->intake_, *out->workers_,
+            *out->tables_, out->feed_, *out->alerts_, *out->watcher_,
+            [collector = out.get()](const std::string& tenant, bool whole) {
+              return collector->families(tenant, whole);
             }},
       std::move(options.handler));
   options.server.log = options.log;
+  options.server.refused = [audit = out->audit_.get()](const net::Refusal& refusal) {
+    audit->refused(refusal, "", base::monotonic_ns());
+  };
   auto server = net::HttpServer::start(std::move(options.server), *out->handler_);
   if (!server.ok()) return server.status();
   out->server_ = std::move(*server);
@@ -184,9 +231,11 @@ std::uint16_t Collector::port() const {
 }
 
 Status Collector::tend() {
-  jobs_->tend(base::real_ns());
+  jobs_->tend();
   feed_.tend(base::monotonic_ns());
-  return use_tokens();
+  audit_->tend(base::monotonic_ns());
+  if (Status status = use_tokens(); !status.ok()) return status;
+  return store_->is_shared() ? refresh_what_others_told() : Status();
 }
 
 void Collector::take_in(const std::string& job, std::uint64_t attempt, std::string body) {
@@ -207,15 +256,17 @@ void Collector::stop() {
   if (!server_) return;
   feed_.close();
   server_->stop(grace_ms);
-  // Those who tell end before what they tell of.
+  // Those who tell end before what they tell of: questions that wait may ask for anything, counts
+  // of what has ended included.
+  workers_->stop();
   intake_->drain();
   teller_->flush();
   teller_.reset();
-  otlp_.reset();
+  if (otlp_) otlp_->stop();
   watcher_.reset();
   webhook_.reset();
-  workers_.reset();
   intake_.reset();
+  audit_->tend(base::monotonic_ns(), true);
   server_.reset();
 }
 

@@ -13,9 +13,11 @@
 #include "base/status.h"
 #include "collector/access.h"
 #include "collector/alerts.h"
+#include "collector/audit.h"
 #include "collector/fact_teller.h"
 #include "collector/fleet_tables.h"
 #include "collector/handler.h"
+#include "collector/host_guard.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
 #include "collector/live_feed.h"
@@ -29,9 +31,6 @@
 
 namespace headway::collector {
 
-// The tenant of those who need no token.
-inline constexpr const char* kOpenTenant = "default";
-
 struct CollectorOptions {
   net::ServerOptions server;
   AccessLimits limits;
@@ -42,9 +41,11 @@ struct CollectorOptions {
   WebhookOptions webhook;
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
   HandlerOptions handler;
-  int workers = 2;                              // that answer questions
-  std::string store_folder;                     // whose disk's room is told; empty: none
-  std::function<void(const std::string&)> log;  // what went wrong, one line each
+  AuditLimits audit_limits;
+  std::function<void(const std::string&)> audit;  // who was refused, one line of JSON each
+  int workers = 2;                                // that answer questions
+  std::string store_folder;                       // whose disk's room is told; empty: none
+  std::function<void(const std::string&)> log;    // what went wrong, one line each
 };
 
 class Collector {
@@ -56,7 +57,7 @@ class Collector {
   Collector& operator=(const Collector&) = delete;
 
   [[nodiscard]] std::uint16_t port() const;
-  // Every second or so: new tokens, jobs to forget.
+  // Every second or so: new tokens, jobs to forget, what other collectors of the store heard.
   base::Status tend();
   // A batch that did not come over the network. Its answer is nobody's.
   void take_in(const std::string& job, std::uint64_t attempt, std::string body);
@@ -70,17 +71,21 @@ class Collector {
  private:
   Collector() = default;
   base::Status use_tokens();
-  void refresh_tables();
+  base::Status refresh_tables();
+  base::Status refresh_what_others_told();
+  void publish_fleets(const std::vector<std::string>& tenants);
   void tell_alert(const Alert& alert);
   [[nodiscard]] CollectorCounts counts() const;
   [[nodiscard]] AlertCounts alert_counts(const std::string& tenant);
-  std::vector<interchange::Family> families(const std::string& tenant);
+  std::vector<interchange::Family> families(const std::string& tenant, bool whole);
 
   bool loopback_ = true;
+  bool closed_told_ = false;          // that no token is left
   std::atomic<bool> serving_{false};  // all parts are there
   std::function<void(const std::string&)> log_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<Access> access_;
+  std::unique_ptr<Audit> audit_;
   std::unique_ptr<Jobs> jobs_;
   std::unique_ptr<FleetTables> tables_;
   LiveFeed feed_;
@@ -98,8 +103,5 @@ class Collector {
   std::unique_ptr<Handler> handler_;
   std::unique_ptr<net::HttpServer> server_;
 };
-
-// Whether only this machine can reach what listens there.
-[[nodiscard]] bool is_loopback(const std::string& address);
 
 }  // namespace headway::collector

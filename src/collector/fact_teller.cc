@@ -43,26 +43,31 @@ void FactTeller::flush() {
 
 void FactTeller::run() {
   std::unique_lock lock(mutex_);
+  std::int64_t next_due_ns = INT64_MIN;  // when those that are known are told again
   while (!stop_) {
-    const std::uint64_t asked = asked_, done_before = done_;
+    const std::uint64_t asked = asked_;
+    const bool all = asked > done_;
     lock.unlock();
     const std::int64_t began_ns = base::monotonic_ns();
-    round(base::real_ns(), asked > done_before);
-    const std::int64_t took_ns = base::monotonic_ns() - began_ns;
+    const Of which = all ? Of::all : began_ns >= next_due_ns ? Of::due : Of::fresh;
+    round(which);
+    if (which != Of::fresh) {
+      const std::int64_t end_ns = base::monotonic_ns();
+      next_due_ns = end_ns + std::clamp((end_ns - began_ns) * (options_.share - 1),
+                                        options_.look_ns, options_.pause_max_ns);
+    }
     lock.lock();
     done_ = asked;
     wake_.notify_all();
-    const std::int64_t pause_ns =
-        std::clamp(took_ns * (options_.share - 1), options_.look_ns, options_.pause_max_ns);
-    wake_.wait_for(lock, std::chrono::nanoseconds(pause_ns),
+    wake_.wait_for(lock, std::chrono::nanoseconds(options_.look_ns),
                    [&] { return stop_ || asked_ > done_; });
   }
 }
 
-Status FactTeller::tell(const Heard& heard, std::int64_t now_ns, std::vector<store::FactPut>& puts,
+Status FactTeller::tell(const Heard& heard, std::vector<store::FactPut>& puts,
                         std::vector<ToldJob>& told) {
   Told& before = told_[{heard.tenant, heard.job}];
-  const auto found = jobs_.view(heard.tenant, heard.job, now_ns, [&](const JobView& view) {
+  const auto found = jobs_.view(heard.tenant, heard.job, base::real_ns(), [&](const JobView& view) {
     before.alive = view.alive;
     told.push_back({heard.tenant, heard.job,
                     metrics::job_state_name(metrics::job_state(view.result, view.alive))});
@@ -77,11 +82,11 @@ Status FactTeller::tell(const Heard& heard, std::int64_t now_ns, std::vector<sto
     }
   });
   before.changes = heard.changes;
-  before.again_ns = now_ns + options_.again_ns;
+  before.again_ns = base::monotonic_ns() + options_.again_ns;
   return found.status();
 }
 
-void FactTeller::round(std::int64_t now_ns, bool all) {
+void FactTeller::round(Of which) {
   std::vector<store::FactPut> puts;
   std::vector<ToldJob> told;
   Status status;
@@ -104,10 +109,11 @@ void FactTeller::round(std::int64_t now_ns, bool all) {
     const auto known = told_.find({heard.tenant, heard.job});
     const bool news = known == told_.end() || known->second.changes != heard.changes;
     const bool goes_on = known != told_.end() && known->second.alive;
-    const bool due = known == told_.end() || now_ns >= known->second.again_ns;
+    const bool due = known == told_.end() || base::monotonic_ns() >= known->second.again_ns;
+    if (which == Of::fresh && known != told_.end()) continue;
     // Of a job that trains something is heard every second: that alone is no news.
-    if (!all && (!(news || goes_on) || !(due || (news && !goes_on)))) continue;
-    if (Status one = tell(heard, now_ns, puts, told); !one.ok()) status = std::move(one);
+    if (which != Of::all && (!(news || goes_on) || !(due || (news && !goes_on)))) continue;
+    if (Status one = tell(heard, puts, told); !one.ok()) status = std::move(one);
     if (puts.size() >= options_.commit_facts_max) commit();
   }
   commit();

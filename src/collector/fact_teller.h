@@ -1,7 +1,8 @@
 // Writes what each job comes to into the store, as facts of its attempts, while it runs: the
 // fleet's account is made from them. A job that was heard of for the first time, or of which
 // something new was heard, is told within a second; one that merely goes on every two seconds, and
-// less often where there are so many that telling them would take a good part of a core.
+// less often where there are so many that telling them would take a good part of a core: that does
+// not keep a job waiting that was never told.
 //
 // One thread of its own. What it has not told when it ends is told by the next one.
 #pragma once
@@ -53,12 +54,13 @@ class FactTeller {
   struct Told {
     std::uint64_t changes = 0;
     bool alive = true;
-    std::int64_t again_ns = INT64_MIN;
+    std::int64_t again_ns = INT64_MIN;               // by the monotonic clock
     std::map<std::int64_t, std::uint32_t> attempts;  // → checksum of the facts in the store
   };
   void run();
-  void round(std::int64_t now_ns, bool all);
-  base::Status tell(const Heard& heard, std::int64_t now_ns, std::vector<store::FactPut>& puts,
+  enum class Of : std::uint8_t { fresh, due, all };
+  void round(Of which);
+  base::Status tell(const Heard& heard, std::vector<store::FactPut>& puts,
                     std::vector<ToldJob>& told);
 
   store::Store& store_;

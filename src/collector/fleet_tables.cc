@@ -9,11 +9,12 @@ namespace headway::collector {
 using base::Result;
 using base::Status;
 
-Result<std::vector<std::string>> FleetTables::refresh() {
+Result<std::vector<std::string>> FleetTables::refresh(const OnChange& on_change) {
   const std::lock_guard alone(refreshing_);
   std::set<std::string> changed;
   const Status status = store_.facts(change_, [&](const store::FactRow& row) {
     auto facts = fleet::facts_from_bytes(row.bytes, "facts of " + row.job);
+    if (on_change && facts.ok()) on_change(row, facts->ending);
     const std::lock_guard lock(mutex_);
     change_ = row.change;
     if (!facts.ok()) {

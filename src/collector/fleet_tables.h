@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "fleet/fact.h"
 #include "fleet/table.h"
 #include "store/store.h"
 
@@ -21,8 +23,10 @@ class FleetTables {
 
   explicit FleetTables(store::Store& store) : store_(store) {}
 
-  // Takes in what has changed since the last time. The tenants that it was of.
-  base::Result<std::vector<std::string>> refresh();
+  // Takes in what has changed since the last time, and tells it attempt by attempt to `on_change`,
+  // if there is one. The tenants that it was of.
+  using OnChange = std::function<void(const store::FactRow&, fleet::Ending)>;
+  base::Result<std::vector<std::string>> refresh(const OnChange& on_change = {});
   // As of the last refresh; of a tenant without facts, an empty one.
   [[nodiscard]] std::shared_ptr<const fleet::Snapshot> snapshot(const std::string& tenant);
   [[nodiscard]] std::vector<std::string> tenants() const;

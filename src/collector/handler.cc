@@ -11,6 +11,7 @@
 #include "collector/api.h"
 #include "collector/fleet_api.h"
 #include "collector/fleet_question.h"
+#include "collector/host_guard.h"
 #include "collector/page.h"
 #include "collector/timeline_api.h"
 #include "fleet/catalogue.h"
@@ -30,31 +31,77 @@ std::size_t body_bytes_max(Place place) {
   return place == Place::acknowledge ? acknowledgement_bytes_max : 0;
 }
 
+// A gap is no refusal: it is how sender and collector find each other again.
+bool is_refusal(int status) {
+  return status >= 400 && status != 409;
+}
+
+std::string why_of(const ServerAnswer& answer) {
+  const nlohmann::json body = nlohmann::json::parse(answer.body, nullptr, false);
+  return body.is_object() ? body.value("error", "") : "";
+}
+
+// An answer on its way, with a line for the audit if it is a refusal.
+class AuditedReply final : public net::Reply {
+ public:
+  AuditedReply(Audit& audit, const ServerRequest& request, std::string label,
+               std::shared_ptr<net::Reply> reply)
+      : audit_(audit),
+        refusal_{request.peer, request.method, request.path, 0, {}},
+        label_(std::move(label)),
+        reply_(std::move(reply)) {}
+  void send(ServerAnswer answer) override {
+    if (is_refusal(answer.status)) {
+      refusal_.status = answer.status;
+      refusal_.why = why_of(answer);
+      audit_.refused(refusal_, label_, base::monotonic_ns());
+    }
+    reply_->send(std::move(answer));
+  }
+  std::shared_ptr<net::AnswerStream> stream(ServerAnswer head) override {
+    return reply_->stream(std::move(head));
+  }
+
+ private:
+  Audit& audit_;
+  net::Refusal refusal_;
+  const std::string label_;
+  const std::shared_ptr<net::Reply> reply_;
+};
+
 }  // namespace
+
+net::Admission Handler::refuse(const ServerRequest& head, ServerAnswer answer,
+                               const std::string& why, const std::string& label) const {
+  parts_.audit.refused({head.peer, head.method, head.path, answer.status, why}, label,
+                       base::monotonic_ns());
+  return {std::move(answer), 0};
+}
 
 net::Admission Handler::admit(const ServerRequest& head) {
   const Route route = route_of(head.path);
-  if (route.place == Place::none) return {error_answer(404, "there is nothing here"), 0};
+  if (route.place == Place::none) {
+    constexpr std::string_view kWhy = "there is nothing here";
+    return refuse(head, error_answer(404, kWhy), std::string(kWhy));
+  }
   if (head.method != route.method && !(head.method == "HEAD" && route.method == "GET")) {
-    ServerAnswer answer = error_answer(405, fmt::format("this place takes {}", route.method));
+    const std::string why = fmt::format("this place takes {}", route.method);
+    ServerAnswer answer = error_answer(405, why);
     answer.headers.emplace_back("Allow", std::string(route.method));
-    return {std::move(answer), 0};
+    return refuse(head, std::move(answer), why);
   }
   if (route.open) return {{}, 0};
+  if (parts_.access.is_open()) {
+    const Misled wrong = misled(head, route.place == Place::acknowledge);
+    if (wrong.status != 0) return refuse(head, error_answer(wrong.status, wrong.why), wrong.why);
+  }
   const Decision decision = parts_.access.decide(head.header("authorization"), head.peer,
-                                                 route.role, base::clock_ns(CLOCK_MONOTONIC));
-  if (!decision.allowed) return {refusal(head, decision), 0};
+                                                 route.role, base::monotonic_ns());
+  if (!decision.allowed) return refuse(head, refusal(decision), decision.why, decision.label);
   return {{}, body_bytes_max(route.place)};
 }
 
-ServerAnswer Handler::refusal(const ServerRequest& head, const Decision& decision) const {
-  if (options_.audit) {
-    const nlohmann::json line = {{"t_ns", base::real_ns()},   {"peer", head.peer},
-                                 {"method", head.method},     {"path", head.path},
-                                 {"status", decision.status}, {"why", decision.why},
-                                 {"token", decision.label}};
-    options_.audit(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  }
+ServerAnswer Handler::refusal(const Decision& decision) const {
   if (decision.retry_after_s) {
     return later_answer(decision.status, decision.why, *decision.retry_after_s);
   }
@@ -73,40 +120,47 @@ void Handler::answer_open(const Route& route, const ServerRequest& request,
 void Handler::handle(ServerRequest request, std::shared_ptr<net::Reply> reply) {
   const Route route = route_of(request.path);
   if (route.open) return answer_open(route, request, *reply);
-  const std::string tenant = parts_.access.tenant_of(request.header("authorization"));
-  if (tenant.empty()) return reply->send(error_answer(401, "this token was just taken back"));
+  const std::optional<Asker> asker = parts_.access.asker(request.header("authorization"));
+  reply = std::make_shared<AuditedReply>(parts_.audit, request, asker ? asker->label : "",
+                                         std::move(reply));
+  if (!asker) {
+    ServerAnswer late = error_answer(401, "this token was just taken back");
+    late.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return reply->send(std::move(late));
+  }
   if (route.place == Place::ingest) {
     return parts_.intake.offer(
-        {tenant, route.job, route.attempt, std::move(request.body), std::move(reply)});
+        {asker->tenant, route.job, route.attempt, std::move(request.body), std::move(reply)});
   }
   if (route.place == Place::events) {
     // Who asks for the head alone is not a reader, and would never be let go.
     if (request.method == "HEAD") return reply->send(LiveFeed::head());
-    return parts_.feed.add(tenant, reply);
+    return parts_.feed.add(asker->tenant, asker->token, reply);
   }
-  const bool taken = parts_.workers.add([this, route, tenant, request = std::move(request), reply] {
-    reply->send(answer(route, request, tenant));
+  const bool taken = parts_.workers.add([this, route, asker, request = std::move(request), reply] {
+    reply->send(answer(route, request, *asker));
   });
   if (!taken) reply->send(later_answer(503, "too many questions at once", 1));
 }
 
-ServerAnswer Handler::status(const std::string& tenant, std::string_view authorization) const {
-  const IntakeCounts counts = parts_.intake.counts();
+ServerAnswer Handler::status(const Asker& asker) const {
   CollectorStatus out;
   out.version = options_.version;
   out.engine = options_.engine;
-  out.tenant = tenant;
-  out.role = parts_.access.role_name_of(authorization);
+  out.tenant = asker.tenant;
+  out.role = asker.role;
   out.demo = options_.demo;
   out.now_ns = base::real_ns();
   out.started_ns = options_.started_ns;
-  const fleet::Catalogue all = fleet::catalogue(*parts_.tables.snapshot(tenant));
+  const fleet::Catalogue all = fleet::catalogue(*parts_.tables.snapshot(asker.tenant));
   out.jobs = all.jobs;
   out.jobs_running = all.jobs_running;
   out.attempts = all.attempts;
-  out.jobs_in_mind = parts_.jobs.size();
-  out.batches = counts.batches;
-  out.records = counts.slots;
+  if (asker.tenant == kOpenTenant) {
+    const IntakeCounts counts = parts_.intake.counts();
+    out.whole = {
+        .jobs_in_mind = parts_.jobs.size(), .batches = counts.batches, .records = counts.slots};
+  }
   return status_answer(out);
 }
 
@@ -126,13 +180,15 @@ ServerAnswer Handler::timeline(const Route& route, const ServerRequest& request,
 }
 
 ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,
-                             const std::string& tenant) const {
+                             const Asker& asker) const {
+  const std::string& tenant = asker.tenant;
   const std::int64_t now_ns = base::real_ns();
   switch (route.place) {
     case Place::status:
-      return status(tenant, request.header("authorization"));
+      return status(asker);
     case Place::metrics:
-      return metrics_answer(parts_.families(tenant), request.header("accept"));
+      return metrics_answer(parts_.families(tenant, tenant == kOpenTenant),
+                            request.header("accept"));
     case Place::jobs:
       return jobs_answer(request, *parts_.tables.snapshot(tenant), now_ns);
     case Place::report:

@@ -11,6 +11,7 @@
 
 #include "collector/access.h"
 #include "collector/alerts.h"
+#include "collector/audit.h"
 #include "collector/fleet_tables.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
@@ -28,6 +29,7 @@ namespace headway::collector {
 struct Parts {
   store::Store& store;
   Access& access;
+  Audit& audit;
   Jobs& jobs;
   Intake& intake;
   Workers& workers;
@@ -35,13 +37,12 @@ struct Parts {
   LiveFeed& feed;
   Alerts& alerts;
   Watcher& watcher;
-  // What /metrics tells a tenant.
-  std::function<std::vector<interchange::Family>(const std::string& tenant)> families;
+  // What /metrics tells a tenant. `whole`: of the collector, too.
+  std::function<std::vector<interchange::Family>(const std::string& tenant, bool whole)> families;
 };
 
 struct HandlerOptions {
-  std::function<void(const std::string&)> audit;  // every refusal, one line of JSON each
-  std::string version, engine;                    // of Headway; of the store
+  std::string version, engine;  // of Headway; of the store
   bool demo = false;
   std::int64_t started_ns = 0;
 };
@@ -55,13 +56,15 @@ class Handler final : public net::RequestHandler {
   void handle(net::ServerRequest request, std::shared_ptr<net::Reply> reply) override;
 
  private:
-  net::ServerAnswer refusal(const net::ServerRequest& head, const Decision& decision) const;
+  net::Admission refuse(const net::ServerRequest& head, net::ServerAnswer answer,
+                        const std::string& why, const std::string& label = {}) const;
+  net::ServerAnswer refusal(const Decision& decision) const;
   void answer_open(const Route& route, const net::ServerRequest& request, net::Reply& reply) const;
-  net::ServerAnswer status(const std::string& tenant, std::string_view authorization) const;
+  net::ServerAnswer status(const Asker& asker) const;
   net::ServerAnswer timeline(const Route& route, const net::ServerRequest& request,
                              const std::string& tenant) const;
   net::ServerAnswer answer(const Route& route, const net::ServerRequest& request,
-                           const std::string& tenant) const;
+                           const Asker& asker) const;
 
   const Parts parts_;
   const HandlerOptions options_;

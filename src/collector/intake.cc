@@ -30,6 +30,18 @@ std::span<const std::byte> bytes_of(const std::string& body) {
   return std::as_bytes(std::span(body));
 }
 
+void add(IntakeLoad& load, const Offered& offered) {
+  ++load.batches;
+  load.bytes += offered.body.size();
+  load.unpacked_bytes += offered.unpacked_bytes;
+}
+
+void take_away(IntakeLoad& load, const Offered& offered) {
+  --load.batches;
+  load.bytes -= offered.body.size();
+  load.unpacked_bytes -= offered.unpacked_bytes;
+}
+
 }  // namespace
 
 Intake::Intake(store::Store& store, Jobs& jobs, IntakeOptions options,
@@ -48,14 +60,15 @@ Intake::~Intake() {
 }
 
 void Intake::offer(Offered offered) {
+  offered.unpacked_bytes = ingest::unpacked_bytes_told(bytes_of(offered.body));
   {
     const std::lock_guard lock(mutex_);
     if (waiting_.size() < options_.waiting_max && !stop_) {
-      waiting_bytes_ += offered.body.size();
+      add(load_, offered);
       waiting_.push_back(std::move(offered));
       ++offered_;
       // One that waits for a few more is left alone until it has them.
-      if (waiting_.size() == 1 || commit_is_full()) wake_.notify_one();
+      if (waiting_.size() == 1 || is_full(load_)) wake_.notify_one();
       return;
     }
     ++counts_.turned_away;
@@ -79,24 +92,23 @@ std::size_t Intake::waiting() const {
   return waiting_.size();
 }
 
-bool Intake::commit_is_full() const {
-  return waiting_.size() >= options_.commit_batches_max ||
-         waiting_bytes_ >= options_.commit_bytes_max;
+bool Intake::is_full(const IntakeLoad& load) const {
+  return load.batches >= options_.commit_batches_max || load.bytes >= options_.commit_bytes_max ||
+         load.unpacked_bytes >= options_.commit_unpacked_bytes_max;
 }
 
 // A batch that comes alone is not held up: only what comes soon after a commit is.
 std::vector<Offered> Intake::next() {
   std::unique_lock lock(mutex_);
   wake_.wait(lock, [&] { return stop_ || !waiting_.empty(); });
-  wake_.wait_until(lock, next_commit_, [&] { return stop_ || commit_is_full(); });
+  wake_.wait_until(lock, next_commit_, [&] { return stop_ || is_full(load_); });
   next_commit_ =
       std::chrono::steady_clock::now() + std::chrono::nanoseconds(options_.commit_gap_ns);
   std::vector<Offered> out;
-  std::size_t bytes = 0;
-  while (!waiting_.empty() && out.size() < options_.commit_batches_max &&
-         bytes < options_.commit_bytes_max) {
-    bytes += waiting_.front().body.size();
-    waiting_bytes_ -= waiting_.front().body.size();
+  IntakeLoad taken;
+  while (!waiting_.empty() && !is_full(taken)) {
+    add(taken, waiting_.front());
+    take_away(load_, waiting_.front());
     out.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }

@@ -26,6 +26,9 @@ struct IntakeOptions {
   std::size_t waiting_max = 20'000;  // batches; beyond it senders are told to come later
   std::size_t commit_batches_max = 2'000;
   std::size_t commit_bytes_max = 64u << 20;
+  // Slots of a commit are in memory all at once, and a few hundred bytes may unpack to 8 MiB of
+  // them.
+  std::size_t commit_unpacked_bytes_max = 64u << 20;
   // From the begin of one commit to that of the next, at least: pages that many batches change are
   // then written once and not for each of them.
   std::int64_t commit_gap_ns = 10'000'000;
@@ -37,11 +40,17 @@ struct IntakeCounts {
   std::uint64_t store_errors = 0;
 };
 
+// What the batches that wait, or those of a commit, come to.
+struct IntakeLoad {
+  std::size_t batches = 0, bytes = 0, unpacked_bytes = 0;
+};
+
 struct Offered {
   std::string tenant, job;
   std::uint64_t attempt = 0;
   std::string body;
   std::shared_ptr<net::Reply> reply;
+  std::size_t unpacked_bytes = 0;  // as the batch tells it; set by offer()
 };
 
 class Intake {
@@ -63,7 +72,7 @@ class Intake {
   struct Item;
   void run();
   std::vector<Offered> next();
-  [[nodiscard]] bool commit_is_full() const;  // under the mutex
+  [[nodiscard]] bool is_full(const IntakeLoad& load) const;
   void keep(std::vector<Offered> offered);
   void answer(const Item& item, const store::Appended& appended);
 
@@ -74,7 +83,7 @@ class Intake {
   mutable std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::deque<Offered> waiting_;
-  std::size_t waiting_bytes_ = 0;
+  IntakeLoad load_;  // of those
   std::chrono::steady_clock::time_point next_commit_{};
   IntakeCounts counts_;
   std::string last_error_;

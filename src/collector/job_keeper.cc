@@ -13,6 +13,9 @@ using base::Status;
 
 namespace {
 
+// Slots are made into events so many at a time: an event takes twice the memory of its slot.
+constexpr std::size_t slots_at_once_max = 4096;
+
 // A stream may be opened several times: to look at its beginning, or in vain. The one that was read
 // to its end is what goes on.
 std::shared_ptr<record::SlotReader> furthest(
@@ -67,7 +70,13 @@ void JobKeeper::take_chunk(const ingest::ChunkRecord& chunk, std::span<event::Re
     return;
   }
   const std::uint64_t known = std::min<std::uint64_t>(position - chunk.first_slot, slots.size());
-  journal.reader->consume(slots.subspan(known), nullptr);
+  for (slots = slots.subspan(known); !slots.empty();) {
+    const std::size_t count = std::min(slots.size(), slots_at_once_max);
+    journal.reader->consume(slots.first(count), nullptr);
+    live_.consume(journal.info, journal.reader->events());
+    slots = slots.subspan(count);
+  }
+  journal.reader->forget_events();
   if (chunk.first_slot + chunk.slots == journal.reader->position()) {
     journal.live = ingest::live_fields(chunk);
     if ((chunk.flags & ingest::kChunkFinal) != 0) {
@@ -75,7 +84,7 @@ void JobKeeper::take_chunk(const ingest::ChunkRecord& chunk, std::span<event::Re
       journal.reader->finish(journal.live);
     }
   }
-  live_.consume(journal.info, journal.reader->events());
+  live_.consume(journal.info, {});  // one of which nothing was heard yet is known, too
 }
 
 Status JobKeeper::reread() {
@@ -98,7 +107,10 @@ Status JobKeeper::reread() {
   if (!streams.ok()) return streams.status();
   timeline::LiveJob live(job_.name, names, live_.wanted());
   live.reread(*streams);
-  for (auto& [id, journal] : journals) journal.reader = furthest(readers.at(id));
+  for (auto& [id, journal] : journals) {
+    journal.reader = furthest(readers.at(id));
+    journal.reader->forget_events();
+  }
   live_ = std::move(live);
   names_ = std::move(names);
   journals_ = std::move(journals);

@@ -35,7 +35,7 @@ void Jobs::took(const store::Append& append, const store::Appended& appended, bo
   const auto entry = find_or_add({append.tenant, append.job}, row, fresh);
   const std::lock_guard lock(entry->mutex);
   entry->keeper->heard(append.received_ns);
-  entry->used_ns = std::max(entry->used_ns.load(), append.received_ns);
+  entry->used_ns = entry->silent_since_ns = base::monotonic_ns();
   if (appended.judgement.verdict == ingest::Verdict::news) {
     ++entry->changes;
     // Whoever reads the store gets it from there.
@@ -46,22 +46,40 @@ void Jobs::took(const store::Append& append, const store::Appended& appended, bo
   }
 }
 
+// What the store says of when a job was last heard of is by clocks that people set. One in the
+// future was ahead then and says nothing; whoever runs is heard of again in a moment.
+void Jobs::look_at_row(Entry& entry, const store::JobRow& stored, std::int64_t now_ns) const {
+  const std::int64_t steady_ns = base::monotonic_ns();
+  const std::int64_t silent_ns = now_ns - stored.heard_ns;
+  const bool ahead = silent_ns < -options_.clocks_differ_ns;
+  if (!ahead && silent_ns < options_.silent_ns) {
+    entry.silent_since_ns =
+        std::max(entry.silent_since_ns, steady_ns - std::max<std::int64_t>(silent_ns, 0));
+  }
+  // Others have taken something in since it was last looked at, whatever their clocks say.
+  if (entry.seen_seq != 0 && stored.newest_seq > entry.seen_seq) entry.silent_since_ns = steady_ns;
+  entry.seen_seq = std::max(entry.seen_seq, stored.newest_seq);
+  entry.keeper->heard(stored.heard_ns);
+}
+
 // Reads the job anew beside those who go on taking in; they are let in again when it has caught up.
 // Not all the time: a rank that is far behind would ask for it with every batch.
-Status Jobs::put_in_order(Entry& entry, std::unique_lock<std::mutex>& lock, std::int64_t now_ns) {
+Status Jobs::put_in_order(Entry& entry, std::unique_lock<std::mutex>& lock) {
   entry.done.wait(lock, [&] { return !entry.rereading; });
-  if (!entry.keeper->must_reread() || now_ns < entry.next_reread_ns) return {};
+  if (!entry.keeper->must_reread()) return {};
+  const std::int64_t begin_ns = base::monotonic_ns();
+  if (begin_ns < entry.next_reread_ns) return entry.trouble;
   entry.rereading = true;
   auto fresh = std::make_unique<JobKeeper>(store_, entry.keeper->job(), false);
   lock.unlock();
-  const std::int64_t begin_ns = base::clock_ns(CLOCK_MONOTONIC);
   Status status = fresh->reread();
-  const std::int64_t took_ns = base::clock_ns(CLOCK_MONOTONIC) - begin_ns;
+  const std::int64_t end_ns = base::monotonic_ns();
   lock.lock();
   entry.rereading = false;
   entry.done.notify_all();
-  entry.next_reread_ns = now_ns + took_ns * options_.reread_share;
+  entry.next_reread_ns = end_ns + (end_ns - begin_ns) * options_.reread_share;
   if (status.ok()) status = fresh->catch_up();
+  entry.trouble = status;
   if (!status.ok()) return status;
   entry.behind = false;
   fresh->heard(entry.keeper->job().heard_ns);
@@ -97,14 +115,15 @@ Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std:
     if (!entry) entry = find_or_add(key, stored, false);
   }
   std::unique_lock lock(entry->mutex);
-  entry->used_ns = std::max(entry->used_ns.load(), now_ns);
-  entry->keeper->heard(stored.heard_ns);
-  if (Status status = put_in_order(*entry, lock, now_ns); !status.ok()) return status;
+  entry->used_ns = base::monotonic_ns();
+  if (stored.key != 0) look_at_row(*entry, stored, now_ns);
+  if (Status status = put_in_order(*entry, lock); !status.ok()) return status;
   if (Status status = catch_up(*entry, lock, stored.newest_seq); !status.ok()) return status;
   // Something may have come too late to be put where it belongs.
-  if (Status status = put_in_order(*entry, lock, now_ns); !status.ok()) return status;
+  if (Status status = put_in_order(*entry, lock); !status.ok()) return status;
   const JobKeeper& keeper = *entry->keeper;
-  const bool alive = now_ns - keeper.job().heard_ns < options_.silent_ns && !keeper.is_final();
+  const bool alive = entry->silent_since_ns != INT64_MIN && !keeper.is_final() &&
+                     base::monotonic_ns() - entry->silent_since_ns < options_.silent_ns;
   const timeline::JobResult result = keeper.snapshot(alive ? std::optional(now_ns) : std::nullopt);
   const event::JobStreams names = keeper.names();
   use({keeper.job(), alive, result, names, keeper.seq()});
@@ -118,7 +137,8 @@ std::vector<Heard> Jobs::heard() const {
   return out;
 }
 
-void Jobs::tend(std::int64_t now_ns) {
+void Jobs::tend() {
+  const std::int64_t now_ns = base::monotonic_ns();
   const std::lock_guard lock(mutex_);
   std::erase_if(entries_, [&](const auto& each) {
     Entry& entry = *each.second;

@@ -22,10 +22,11 @@
 namespace headway::collector {
 
 struct JobsOptions {
-  std::size_t jobs_max = 20'000;            // in mind
-  std::int64_t idle_ns = 600'000'000'000;   // forgotten after that
-  std::int64_t silent_ns = 60'000'000'000;  // without a word, a job no longer runs
-  int reread_share = 10;                    // of the time at most one in so many
+  std::size_t jobs_max = 20'000;                  // in mind
+  std::int64_t idle_ns = 600'000'000'000;         // forgotten after that
+  std::int64_t silent_ns = 60'000'000'000;        // without a word, a job no longer runs
+  std::int64_t clocks_differ_ns = 5'000'000'000;  // of collectors that share a store, at most
+  int reread_share = 10;                          // of the time at most one in so many
 };
 
 // A job as it stands, for as long as nobody takes in more of it.
@@ -56,7 +57,7 @@ class Jobs {
   // All in mind.
   [[nodiscard]] std::vector<Heard> heard() const;
   // From time to time: forgets.
-  void tend(std::int64_t now_ns);
+  void tend();
   [[nodiscard]] std::size_t size() const;
 
  private:
@@ -67,13 +68,19 @@ class Jobs {
     std::unique_ptr<JobKeeper> keeper;
     bool rereading = false;  // somebody reads the store for it, and the keeper is theirs
     bool behind = false;     // the store has what the keeper was not told
+    base::Status trouble;    // of the last time that it was read: told until it was read again
+    // By the monotonic clock, which nobody sets: when it may be read again, and since when nothing
+    // was heard of it.
     std::int64_t next_reread_ns = INT64_MIN;
+    std::int64_t silent_since_ns = INT64_MIN;
+    std::int64_t seen_seq = 0;  // of the store's row, when it was last looked at
     std::atomic<std::int64_t> used_ns{0};
     std::atomic<std::uint64_t> changes{0};
   };
   std::shared_ptr<Entry> find(const Key& key);
   std::shared_ptr<Entry> find_or_add(const Key& key, const store::JobRow& row, bool fresh);
-  base::Status put_in_order(Entry& entry, std::unique_lock<std::mutex>& lock, std::int64_t now_ns);
+  void look_at_row(Entry& entry, const store::JobRow& stored, std::int64_t now_ns) const;
+  base::Status put_in_order(Entry& entry, std::unique_lock<std::mutex>& lock);
   base::Status catch_up(Entry& entry, std::unique_lock<std::mutex>& lock, std::int64_t newest_seq);
 
   store::Store& store_;

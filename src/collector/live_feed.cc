@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "collector/answers.h"
 
 namespace headway::collector {
@@ -13,16 +15,27 @@ net::ServerAnswer LiveFeed::head() {
   return head;
 }
 
-void LiveFeed::add(const std::string& tenant, const std::shared_ptr<net::Reply>& reply) {
+void LiveFeed::add(const std::string& tenant, std::int64_t token,
+                   const std::shared_ptr<net::Reply>& reply) {
   const std::lock_guard lock(mutex_);
-  if (readers_.size() >= readers_max) {
+  const auto own = std::ranges::count(readers_, tenant, &Reader::tenant);
+  if (readers_.size() + static_cast<std::size_t>(own) >= readers_max) {
     return reply->send(later_answer(503, "too many are listening", 30));
   }
   auto stream = reply->stream(head());
   if (!stream) return;
   // At once, so that a reader knows that it is connected; and how soon to come back.
   stream->write("retry: 2000\n: connected\n\n");
-  readers_.push_back({tenant, std::move(stream)});
+  readers_.push_back({tenant, token, std::move(stream)});
+}
+
+void LiveFeed::keep_only(const std::function<bool(std::int64_t token)>& is_good) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(readers_, [&](const Reader& reader) {
+    if (is_good(reader.token)) return false;
+    reader.stream->close();
+    return true;
+  });
 }
 
 void LiveFeed::write_to(const std::string* tenant, const std::string& text) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,8 +22,11 @@ class LiveFeed {
 
   // What a stream begins with.
   static net::ServerAnswer head();
-  // Takes the reply over. One reader too many is told to come later.
-  void add(const std::string& tenant, const std::shared_ptr<net::Reply>& reply);
+  // Takes the reply over. One reader too many is told to come later: a tenant may have one more as
+  // long as it has fewer than are left for all, so that none takes all.
+  void add(const std::string& tenant, std::int64_t token, const std::shared_ptr<net::Reply>& reply);
+  // Ends the streams of tokens that are not good any more.
+  void keep_only(const std::function<bool(std::int64_t token)>& is_good);
   // To the readers of that tenant. `data` is one line of JSON.
   void publish(const std::string& tenant, std::string_view event, std::string_view data);
   // From time to time.
@@ -33,6 +37,7 @@ class LiveFeed {
  private:
   struct Reader {
     std::string tenant;
+    std::int64_t token;  // 0: none was needed
     std::shared_ptr<net::AnswerStream> stream;
   };
   void write_to(const std::string* tenant, const std::string& text);

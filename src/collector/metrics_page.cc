@@ -105,12 +105,7 @@ void append_regressions(Families& out, const AlertCounts& alerts) {
   }
 }
 
-}  // namespace
-
-std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
-                                                 const AlertCounts& alerts,
-                                                 const FleetCounters& fleet) {
-  Families out;
+void append_collector(Families& out, const CollectorCounts& counts) {
   out.begin("headway_collector_build_info", FamilyType::gauge, "", "What runs here; always 1.");
   out.add({{"version", counts.version}, {"engine", counts.engine}}, std::uint64_t{1});
   out.begin("headway_collector_start_time_seconds", FamilyType::gauge, "seconds",
@@ -119,6 +114,15 @@ std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
   append_intake(out, counts);
   append_server(out, counts);
   if (counts.otlp) append_otlp(out, *counts.otlp);
+}
+
+}  // namespace
+
+std::vector<interchange::Family> metric_families(const std::optional<CollectorCounts>& counts,
+                                                 const AlertCounts& alerts,
+                                                 const FleetCounters& fleet) {
+  Families out;
+  if (counts) append_collector(out, *counts);
   fleet.append_to(out);
   append_regressions(out, alerts);
   return out.take();
@@ -138,7 +142,7 @@ net::ServerAnswer metrics_answer(const std::vector<interchange::Family>& familie
 
 std::vector<interchange::Family> MetricsBook::families(const std::string& tenant,
                                                        const fleet::Snapshot& snapshot,
-                                                       const CollectorCounts& counts,
+                                                       const std::optional<CollectorCounts>& counts,
                                                        const AlertCounts& alerts,
                                                        std::int64_t now_ns) {
   std::shared_ptr<Page> page;

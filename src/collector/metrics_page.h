@@ -42,9 +42,10 @@ struct CollectorCounts {
   std::optional<Otlp> otlp;  // none: nothing is sent
 };
 
-[[nodiscard]] std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
-                                                               const AlertCounts& alerts,
-                                                               const FleetCounters& fleet);
+// No counts: of the fleet alone.
+[[nodiscard]] std::vector<interchange::Family> metric_families(
+    const std::optional<CollectorCounts>& counts, const AlertCounts& alerts,
+    const FleetCounters& fleet);
 // OpenMetrics, or the older format for who asks for that alone.
 [[nodiscard]] net::ServerAnswer metrics_answer(const std::vector<interchange::Family>& families,
                                                std::string_view accept);
@@ -56,11 +57,9 @@ class MetricsBook {
 
   // Counts `snapshot` in, and tells. Begins to count where it has not: best when the collector
   // starts, for every tenant.
-  [[nodiscard]] std::vector<interchange::Family> families(const std::string& tenant,
-                                                          const fleet::Snapshot& snapshot,
-                                                          const CollectorCounts& counts,
-                                                          const AlertCounts& alerts,
-                                                          std::int64_t now_ns);
+  [[nodiscard]] std::vector<interchange::Family> families(
+      const std::string& tenant, const fleet::Snapshot& snapshot,
+      const std::optional<CollectorCounts>& counts, const AlertCounts& alerts, std::int64_t now_ns);
 
  private:
   struct Page {

@@ -192,12 +192,16 @@ OtlpExport::OtlpExport(Jobs& jobs, OtlpOptions options,
       thread_([this] { run(); }) {}
 
 OtlpExport::~OtlpExport() {
+  stop();
+}
+
+void OtlpExport::stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void OtlpExport::run() {

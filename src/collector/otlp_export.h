@@ -105,12 +105,14 @@ class OtlpExport {
   // `metrics` is asked by the thread of this, and may take a moment.
   OtlpExport(Jobs& jobs, OtlpOptions options, std::function<std::vector<TenantFamilies>()> metrics,
              std::function<void(const std::string&)> log);
-  ~OtlpExport();  // sends what it can in a moment
+  ~OtlpExport();  // stop()
   OtlpExport(const OtlpExport&) = delete;
   OtlpExport& operator=(const OtlpExport&) = delete;
 
   // Jobs of which there is news. Never waits.
   void told(const std::vector<ToldJob>& jobs) { rounds_.told(jobs); }
+  // Sends what it can in a moment; `metrics` is not asked any more then.
+  void stop();
   [[nodiscard]] CollectorCounts::Otlp counts() const { return rounds_.counts(); }
 
  private:

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <map>
@@ -11,6 +14,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "collector/collector.h"
 #include "collector/test_job.h"
 #include "net/curl_transport.h"
@@ -151,6 +155,52 @@ TEST_F(SharedStore, WhatOthersHeardIsKnown) {
     ASSERT_EQ(jobs.size(), 1u);
     EXPECT_EQ(jobs[0]["wall_ns"], json::parse(job.report())["wall_ns"]);
   }
+}
+
+// One that gets no batch at all tells the fleet as the other does, and those who look at it are
+// told that something is new.
+TEST_F(SharedStore, OneThatHearsNothingIsUpToDate) {
+  const base::UniqueFd stream(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(collectors_[1]->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::connect(stream.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const std::string_view request = "GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  ASSERT_EQ(::send(stream.get(), request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<long>(request.size()));
+  std::string heard;
+  const auto hear_until = [&](std::string_view text) {
+    char buffer[4096];
+    while (heard.find(text) == std::string::npos) {
+      const long n = ::read(stream.get(), buffer, sizeof(buffer));
+      if (n <= 0) break;
+      heard.append(buffer, static_cast<std::size_t>(n));
+    }
+    EXPECT_THAT(heard, ::testing::HasSubstr(text));
+  };
+  hear_until("connected");
+  TestJob job("train");
+  job.attempt(1, 2, 40, false);
+  std::mt19937 random(7);
+  job.post_in_any_order(random, [&](const std::string& path, const std::vector<std::byte>& body) {
+    EXPECT_EQ(ask(0, "POST", path, body).status, 200);
+  });
+  collectors_[0]->settle();
+  ASSERT_TRUE(collectors_[1]->tend().ok());
+  for (const char* path : {"/api/v1/jobs", "/api/v1/fleet/rollup", "/api/v1/fleet/dimensions"}) {
+    const json wanted = json::parse(ask(0, "GET", path).body);
+    EXPECT_EQ(json::parse(ask(1, "GET", path).body), wanted) << path;
+  }
+  EXPECT_EQ(json::parse(ask(1, "GET", "/api/v1/jobs").body)["jobs"].size(), 1u);
+  hear_until("event: fleet");
+  EXPECT_THAT(heard,
+              ::testing::HasSubstr("event: job\ndata: {\"job\":\"train\",\"state\":\"finished\"}"));
+  // Nothing is new: nothing is told twice.
+  const std::string before = heard;
+  ASSERT_TRUE(collectors_[1]->tend().ok());
+  char more[64];
+  EXPECT_EQ(::recv(stream.get(), more, sizeof(more), MSG_DONTWAIT), -1);
 }
 
 }  // namespace

@@ -9,12 +9,17 @@ Workers::Workers(int threads, std::size_t waiting_max) : waiting_max_(waiting_ma
 }
 
 Workers::~Workers() {
+  stop();
+}
+
+void Workers::stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 bool Workers::add(std::function<void()> work) {

@@ -15,12 +15,14 @@ namespace headway::collector {
 class Workers {
  public:
   explicit Workers(int threads, std::size_t waiting_max);
-  ~Workers();  // what was added is done first
+  ~Workers();  // stop()
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
   // False: there is no room.
   bool add(std::function<void()> work);
+  // What was added is done first; then nothing is taken any more. Others may still ask waiting().
+  void stop();
   [[nodiscard]] std::size_t waiting() const;
 
  private:

@@ -192,6 +192,13 @@ Status unpack_slots(std::span<const std::byte> packed, std::uint64_t slots,
                                   ZSTD_isError(bytes) != 0 ? ZSTD_getErrorName(bytes) : "fewer"));
 }
 
+std::size_t unpacked_bytes_told(std::span<const std::byte> bytes) {
+  BatchHeader header;
+  if (bytes.size() < sizeof(header)) return 0;
+  std::memcpy(&header, bytes.data(), sizeof(header));
+  return header.slots > slots_max ? 0 : header.slots * sizeof(event::Record);
+}
+
 event::LiveFields live_fields(const ChunkRecord& chunk) {
   event::LiveFields live{};
   live.cursor = chunk.cursor;

@@ -57,6 +57,10 @@ struct Batch {
 base::Status unpack_slots(std::span<const std::byte> packed, std::uint64_t slots,
                           std::vector<event::Record>& into, const std::string& what);
 
+// The memory that a batch's slots would take when unpacked, by what its header says: at most what
+// is ever unpacked of one. 0: parse() will refuse it. Cheap; nothing is checked.
+[[nodiscard]] std::size_t unpacked_bytes_told(std::span<const std::byte> bytes);
+
 // What a chunk says of the journal's header.
 [[nodiscard]] event::LiveFields live_fields(const ChunkRecord& chunk);
 

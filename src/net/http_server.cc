@@ -118,6 +118,13 @@ void HttpServer::State::on_accept(beast::error_code error, Tcp::socket socket) {
   ++shared->accepted;
   if (shared->connections >= shared->options.connections_max) {
     ++shared->turned_away;
+    beast::error_code unknown;
+    const auto peer = socket.remote_endpoint(unknown);
+    shared->refused({.peer = unknown ? "" : peer.address().to_string(),
+                     .method = {},
+                     .path = {},
+                     .status = 0,
+                     .why = "too many connections"});
   } else {
     beast::error_code ignored;
     socket.set_option(Tcp::no_delay(true), ignored);

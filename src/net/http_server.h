@@ -81,6 +81,13 @@ class RequestHandler {
   virtual void handle(ServerRequest request, std::shared_ptr<Reply> reply) = 0;
 };
 
+// Somebody who was refused, or cut off, before the handler had the whole request.
+struct Refusal {
+  std::string peer, method, path;  // as far as they are known
+  int status = 0;                  // 0: there was no answer
+  std::string why;
+};
+
 struct ServerOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any that is free
@@ -94,7 +101,8 @@ struct ServerOptions {
   int write_timeout_s = 30;
   int idle_timeout_s = 75;
   std::string certificate_file, key_file;       // PEM; empty: no TLS
-  std::function<void(const std::string&)> log;  // one line each: what was cut off and why
+  std::function<void(const std::string&)> log;  // one line each: what went wrong on our side
+  std::function<void(Refusal)> refused;         // by the server's threads: must not block
 };
 
 struct ServerCounts {

@@ -60,6 +60,7 @@ class Echo final : public RequestHandler {
     ServerAnswer head;
     head.content_type = "text/event-stream";
     threads_.emplace_back([stream = reply.stream(std::move(head))] {
+      if (stream == nullptr) return;
       for (int i = 0; i < 3; ++i) EXPECT_TRUE(stream->write(fmt::format("data: {}\n\n", i)));
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       stream->close();
@@ -167,9 +168,10 @@ TEST_F(Server, SlowClientsAreCutOff) {
   options.idle_timeout_s = 1;
   std::mutex mutex;
   std::vector<std::string> lines;
-  options.log = [&](const std::string& line) {
+  options.refused = [&](const Refusal& refusal) {
     const std::lock_guard lock(mutex);
-    lines.push_back(line);
+    lines.push_back(fmt::format("{} {} {} {}: {}", refusal.peer, refusal.method, refusal.path,
+                                refusal.status, refusal.why));
   };
   start(std::move(options));
   const base::UniqueFd silent = connect(), half = connect(), body = connect();
@@ -182,7 +184,9 @@ TEST_F(Server, SlowClientsAreCutOff) {
   while (server_->counts().timed_out < 3) std::this_thread::yield();
   EXPECT_EQ(ask("GET", "/").answer.status, 200);
   const std::lock_guard lock(mutex);
-  EXPECT_THAT(lines, ::testing::Contains(HasSubstr("body took too long")));
+  EXPECT_THAT(lines, ::testing::UnorderedElementsAre("127.0.0.1   0: request took too long",
+                                                     "127.0.0.1   0: request took too long",
+                                                     "127.0.0.1 POST / 0: body took too long"));
 }
 
 TEST_F(Server, ConnectionsBeyondTheLimitAreTurnedAway) {
@@ -217,6 +221,55 @@ TEST_F(Server, StreamsManyAnswers) {
   EXPECT_THAT(all, HasSubstr("text/event-stream"));
   EXPECT_THAT(all, HasSubstr("data: 0\n\n"));
   EXPECT_THAT(all, HasSubstr("data: 2\n\n"));
+}
+
+// The head of a stream is all that is asked for, and the connection ends with it.
+TEST_F(Server, AStreamsHeadAlone) {
+  start();
+  const base::UniqueFd fd = connect();
+  say(fd.get(), "HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::string all = read_all(fd.get());
+  EXPECT_THAT(all, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(all, HasSubstr("text/event-stream"));
+  EXPECT_TRUE(all.ends_with("\r\n\r\n")) << all;
+  EXPECT_EQ(all.find("\r\n\r\n"), all.size() - 4) << all;
+}
+
+// Each is told, once, to who wants to know.
+TEST_F(Server, RefusalsAreTold) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  ServerOptions options;
+  options.bodies_bytes_max = 1000;
+  options.connections_max = 1;
+  options.refused = [&](const Refusal& refusal) {
+    const std::lock_guard lock(mutex);
+    told.push_back(
+        fmt::format("{} {} {} {}", refusal.peer, refusal.method, refusal.path, refusal.status));
+  };
+  start(std::move(options));
+  {
+    const base::UniqueFd first = connect();
+    while (server_->counts().connections < 1) std::this_thread::yield();
+    const base::UniqueFd second = connect();
+    read_all(second.get());
+  }
+  const auto one = [&](std::string_view text) {
+    while (server_->counts().connections > 0) std::this_thread::yield();
+    const base::UniqueFd fd = connect();
+    say(fd.get(), text);
+    return read_all(fd.get()).substr(9, 3);
+  };
+  EXPECT_EQ(one("POST /long HTTP/1.1\r\nContent-Length: 100001\r\n\r\n"), "413");
+  EXPECT_EQ(one("POST /busy HTTP/1.1\r\nContent-Length: 1001\r\n\r\n"), "503");
+  EXPECT_EQ(one("GET /%00 HTTP/1.1\r\n\r\n"), "400");
+  EXPECT_EQ(one("nonsense\r\n\r\n"), "400");
+  EXPECT_EQ(one("GET / HTTP/1.1\r\nX: " + std::string(20'000, 'x') + "\r\n\r\n"), "431");
+  const std::lock_guard lock(mutex);
+  EXPECT_THAT(told, ::testing::ElementsAre("127.0.0.1   0", "127.0.0.1 POST /long 413",
+                                           "127.0.0.1 POST /busy 503",
+                                           std::string("127.0.0.1 GET /\0 400", 20),
+                                           "127.0.0.1   400", "127.0.0.1   431"));
 }
 
 TEST_F(Server, ManyClientsAtOnce) {

@@ -43,6 +43,9 @@ struct Shared {
   void log(const std::string& line) const {
     if (options.log) options.log(line);
   }
+  void refused(Refusal refusal) const {
+    if (options.refused) options.refused(std::move(refusal));
+  }
 };
 
 // Takes a part of the room for bodies, and gives it back.
@@ -118,6 +121,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   // Whoever forgot the "s" is told so in words that it understands.
   void refuse_plain() {
     ++shared_->malformed;
+    shared_->refused({peer_, {}, {}, 400, "speaks http, and this port takes https"});
     static constexpr std::string_view kAnswer =
         "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\n"
         "Content-Length: 44\r\n\r\n{\"error\":\"this port takes https, not http\"}\n";
@@ -159,7 +163,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     const std::string_view target(message.target().data(), message.target().size());
     if (!split_target(target, request_.path, request_.query)) {
       ++shared_->malformed;
-      return refuse(plain_error(400, "the request's target cannot be read"));
+      return refuse_for(400, "the request's target cannot be read");
     }
     for (const auto& field : message) {
       std::string name(field.name_string());
@@ -170,14 +174,12 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
     if (admission.refusal) return refuse(std::move(*admission.refusal));
     const auto length = parser_->content_length();
     if (length && *length > admission.body_bytes_max) {
-      return refuse(plain_error(413, "the body is longer than this place takes"));
+      return refuse_for(413, "the body is longer than this place takes");
     }
     if (parser_->is_done()) return answer();
     if (!room_.take(length ? static_cast<std::size_t>(*length) : admission.body_bytes_max)) {
       ++shared_->turned_away;
-      ServerAnswer busy = plain_error(503, "too many requests are under way");
-      busy.headers.emplace_back("Retry-After", "1");
-      return refuse(std::move(busy));
+      return refuse_for(503, "too many requests are under way", {{"Retry-After", "1"}});
     }
     parser_->body_limit(admission.body_bytes_max);
     if (beast::iequals(message[http::field::expect], "100-continue")) return send_continue();
@@ -196,15 +198,14 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
 
   void read_body() {
     expires_after(shared_->options.body_timeout_s);
-    http::async_read(
-        stream_, buffer_, *parser_,
-        [self = this->shared_from_this()](beast::error_code error, std::size_t) {
-          if (error == http::error::body_limit) {
-            return self->refuse(plain_error(413, "the body is longer than this place takes"));
-          }
-          if (error) return self->failed(error, "body");
-          self->answer();
-        });
+    http::async_read(stream_, buffer_, *parser_,
+                     [self = this->shared_from_this()](beast::error_code error, std::size_t) {
+                       if (error == http::error::body_limit) {
+                         return self->refuse_for(413, "the body is longer than this place takes");
+                       }
+                       if (error) return self->failed(error, "body");
+                       self->answer();
+                     });
   }
 
   void answer() {
@@ -218,6 +219,14 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   void refuse(ServerAnswer answer) {
     keep_alive_ = false;
     write(std::move(answer));
+  }
+
+  // And nobody but this server knows of it.
+  void refuse_for(int status, const std::string& why, const Headers& headers = {}) {
+    shared_->refused({peer_, request_.method, request_.path, status, why});
+    ServerAnswer answer = plain_error(status, why);
+    answer.headers.insert(answer.headers.end(), headers.begin(), headers.end());
+    refuse(std::move(answer));
   }
 
   void fill_head(http::response_header<>& head, const ServerAnswer& answer) const {
@@ -251,16 +260,20 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
   }
 
   void failed(beast::error_code error, const char* what) {
+    const bool is_head = std::string_view(what) == "request";
+    if (is_head) request_ = {};  // of the one before
     if (error == beast::error::timeout) {
       ++shared_->timed_out;
-      shared_->log(peer_ + ": " + what + " took too long");
+      shared_->refused(
+          {peer_, request_.method, request_.path, 0, std::string(what) + " took too long"});
     } else if (error.category() == http::make_error_code(http::error::bad_method).category()) {
       ++shared_->malformed;
-      shared_->log(peer_ + ": " + what + ": " + error.message());
-      if (std::string_view(what) == "request") {
-        return refuse(plain_error(error == http::error::header_limit ? 431 : 400,
-                                  "the request cannot be read: " + error.message()));
+      if (is_head) {
+        return refuse_for(error == http::error::header_limit ? 431 : 400,
+                          "the request cannot be read: " + error.message());
       }
+      shared_->refused({peer_, request_.method, request_.path, 0,
+                        std::string(what) + " cannot be read: " + error.message()});
     }
     close();
   }
@@ -323,9 +336,11 @@ class Session<Stream>::SessionReply final : public Reply {
   std::shared_ptr<AnswerStream> stream(ServerAnswer head) override {
     const auto session = std::exchange(session_, nullptr);
     if (!session) return nullptr;
+    // Who asks for the head alone gets that and no stream.
+    const bool head_only = session->parser_->get().method() == http::verb::head;
     auto stream = std::make_shared<SessionStream>(session);
-    stream->begin(std::move(head));
-    return stream;
+    stream->begin(std::move(head), head_only);
+    return head_only ? nullptr : stream;
   }
 
  private:
@@ -340,9 +355,9 @@ class Session<Stream>::SessionStream final
  public:
   explicit SessionStream(std::shared_ptr<Session> session) : session_(std::move(session)) {}
 
-  void begin(ServerAnswer head) {
+  void begin(ServerAnswer head, bool head_only) {
     asio::post(session_->stream_.get_executor(),
-               [self = this->shared_from_this(), head = std::move(head)] {
+               [self = this->shared_from_this(), head = std::move(head), head_only] {
                  self->response_.emplace();
                  self->session_->fill_head(*self->response_, head);
                  self->response_->keep_alive(false);
@@ -351,9 +366,11 @@ class Session<Stream>::SessionStream final
                  self->serializer_.emplace(*self->response_);
                  self->session_->expires_after(self->session_->shared_->options.write_timeout_s);
                  self->writing_ = true;
-                 http::async_write_header(
-                     self->session_->stream_, *self->serializer_,
-                     [self](beast::error_code error, std::size_t) { self->written(error); });
+                 http::async_write_header(self->session_->stream_, *self->serializer_,
+                                          [self, head_only](beast::error_code error, std::size_t) {
+                                            if (head_only && !error) return self->session_->close();
+                                            self->written(error);
+                                          });
                });
   }
   bool write(std::string text) override {

@@ -37,6 +37,12 @@ std::size_t SlotReader::consume(std::span<Record> slots, SlotDoubts* doubts) {
   return slot_ - first;
 }
 
+void SlotReader::forget_events() {
+  constexpr std::size_t kept_max = 64;
+  events_count_ = 0;
+  if (events_.capacity() > kept_max) events_ = {};
+}
+
 void SlotReader::count_damaged() {
   if (counted_.damaged_records++ == 0) first_damaged_ = slot_;
 }

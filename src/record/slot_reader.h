@@ -42,6 +42,9 @@ class SlotReader {
   [[nodiscard]] std::span<const event::Event> events() const {
     return {events_.data(), events_count_};
   }
+  // Gives the memory of the last call's events back, if it is more than a little: a reader for each
+  // of ten thousand ranks may have been told much once.
+  void forget_events();
   // Slots taken so far.
   [[nodiscard]] std::uint64_t position() const { return slot_; }
   [[nodiscard]] std::uint64_t damaged() const { return counted_.damaged_records; }

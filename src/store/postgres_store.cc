@@ -47,6 +47,7 @@ class PostgresStore final : public Store {
   Result<std::vector<AlertRow>> alerts(const std::string& tenant, std::size_t rows_max) override;
   Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override;
   Result<std::vector<Token>> tokens() override;
+  Result<bool> has_had_tokens() override;
   Result<Token> add_token(Token token) override;
   Result<bool> remove_token(std::int64_t id) override;
   Result<std::vector<std::string>> check() override;
@@ -258,6 +259,12 @@ Result<std::vector<Token>> PostgresStore::tokens() {
   return out;
 }
 
+Result<bool> PostgresStore::has_had_tokens() {
+  auto rows = ask("SELECT 1::int8 FROM token LIMIT 1", {});
+  if (!rows.ok()) return rows.status();
+  return rows->size() > 0;
+}
+
 Result<Token> PostgresStore::add_token(Token token) {
   const Status status = write([&](PostgresConnection& db) {
     return db.transaction(Kind::write, [&]() -> Status {
@@ -283,7 +290,15 @@ Result<bool> PostgresStore::remove_token(std::int64_t id) {
   const Status status = write([&](PostgresConnection& db) {
     return db.transaction(Kind::write, [&]() -> Status {
       PostgresParams params;
-      auto rows = db.ask("DELETE FROM token WHERE id = $1", params.add(id));
+      params.add(id);
+      // One that was removed leaves a row of no role, which lets nobody in (has_had_tokens()).
+      auto kept = db.ask(
+          "INSERT INTO token(tenant, role, label, hash, created_ns) SELECT '', 0, 'removed', "
+          "decode(repeat('00', 32), 'hex'), created_ns FROM token WHERE id = $1 AND role <> 0 "
+          "ON CONFLICT (hash) DO NOTHING",
+          params);
+      if (!kept.ok()) return kept.status();
+      auto rows = db.ask("DELETE FROM token WHERE id = $1 AND role <> 0", params);
       if (!rows.ok()) return rows.status();
       removed = rows->changed() > 0;
       return {};

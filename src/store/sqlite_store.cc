@@ -47,6 +47,7 @@ class SqliteStore final : public Store {
   Result<std::vector<AlertRow>> alerts(const std::string& tenant, std::size_t rows_max) override;
   Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override;
   Result<std::vector<Token>> tokens() override;
+  Result<bool> has_had_tokens() override;
   Result<Token> add_token(Token token) override;
   Result<bool> remove_token(std::int64_t id) override;
   Result<std::vector<std::string>> check() override;
@@ -319,6 +320,12 @@ Result<std::vector<Token>> SqliteStore::tokens() {
   }
 }
 
+Result<bool> SqliteStore::has_had_tokens() {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  return (*db)->prepare("SELECT 1 FROM token LIMIT 1").step();
+}
+
 Result<Token> SqliteStore::add_token(Token token) {
   const std::lock_guard lock(writer_mutex_);
   Statement add = writer_->prepare(
@@ -336,7 +343,12 @@ Result<Token> SqliteStore::add_token(Token token) {
 
 Result<bool> SqliteStore::remove_token(std::int64_t id) {
   const std::lock_guard lock(writer_mutex_);
-  Statement remove = writer_->prepare("DELETE FROM token WHERE id=?");
+  // One that was removed leaves a row of no role, which lets nobody in (has_had_tokens()).
+  Statement keep = writer_->prepare(
+      "INSERT OR IGNORE INTO token(tenant, role, label, hash, created_ns) SELECT '', 0, 'removed', "
+      "zeroblob(32), created_ns FROM token WHERE id=? AND role<>0");
+  if (Status status = keep.bind(1, id).run(); !status.ok()) return status;
+  Statement remove = writer_->prepare("DELETE FROM token WHERE id=? AND role<>0");
   const Status status = remove.bind(1, id).run();
   if (!status.ok()) return status;
   return writer_->changes() > 0;

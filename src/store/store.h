@@ -148,6 +148,8 @@ class Store {
   virtual base::Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) = 0;
 
   virtual base::Result<std::vector<Token>> tokens() = 0;
+  // Whether there is a token, or was one: removing the last must not open what was closed.
+  virtual base::Result<bool> has_had_tokens() = 0;
   virtual base::Result<Token> add_token(Token token) = 0;
   // False: there is none of that id.
   virtual base::Result<bool> remove_token(std::int64_t id) = 0;

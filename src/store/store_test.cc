@@ -113,6 +113,7 @@ TEST_P(StoreTest, ManyAppendsAreJudgedOneAfterTheOther) {
 }
 
 TEST_P(StoreTest, TokensComeAndGo) {
+  EXPECT_FALSE(store_->has_had_tokens().value());
   Token token{0, "t", Role::ingest, "cluster a", {}, 5};
   token.hash[3] = 9;
   auto added = store_->add_token(token);
@@ -126,9 +127,19 @@ TEST_P(StoreTest, TokensComeAndGo) {
   EXPECT_EQ(tokens->front().role, Role::ingest);
   EXPECT_EQ(tokens->front().label, "cluster a");
   EXPECT_EQ(tokens->front().hash, token.hash);
+  EXPECT_TRUE(store_->has_had_tokens().value());
   EXPECT_TRUE(store_->remove_token(added->id).value());
   EXPECT_FALSE(store_->remove_token(added->id).value());
   EXPECT_THAT(store_->tokens().value(), IsEmpty());
+  // That there was one is not forgotten, and nothing can be removed of that.
+  EXPECT_TRUE(store_->has_had_tokens().value());
+  for (std::int64_t id = 0; id < 10; ++id) EXPECT_FALSE(store_->remove_token(id).value());
+  token.hash[3] = 10;
+  added = store_->add_token(token);
+  ASSERT_TRUE(added.ok());
+  EXPECT_TRUE(store_->remove_token(added->id).value());
+  EXPECT_THAT(store_->tokens().value(), IsEmpty());
+  EXPECT_TRUE(store_->has_had_tokens().value());
 }
 
 TEST_P(StoreTest, ReadersSeeWholeBatchesWhileOthersWrite) {

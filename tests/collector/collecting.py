@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
@@ -64,14 +65,33 @@ class Collector:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
-    def ask(self, path: str, token: str = "") -> tuple[int, str]:
-        """The status and the text, whatever they are."""
-        request = urllib.request.Request(self.url + path)
+    def ask(
+        self, path: str, token: str = "", method: str = "GET", body: bytes | None = None
+    ) -> tuple[int, str]:
+        """The status and the text, whatever they are. A body is JSON."""
+        request = urllib.request.Request(self.url + path, data=body, method=method)
         if token:
             request.add_header("Authorization", f"Bearer {token}")
+        if body is not None:
+            request.add_header("Content-Type", "application/json")
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def open(self, path: str, token: str = "") -> http.client.HTTPResponse:
+        """An answer that does not end, to be read line by line and closed."""
+        request = urllib.request.Request(self.url + path)
+        if token:
+            request.add_header("Authorization", f"Bearer {token}")
+        return urllib.request.urlopen(request, timeout=60)
+
+    def first_words(self, path: str, token: str = "") -> tuple[int, str]:
+        """The status and the first line of an answer that does not end."""
+        try:
+            with self.open(path, token) as answer:
+                return answer.status, answer.readline().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 

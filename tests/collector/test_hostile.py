@@ -50,7 +50,8 @@ def status_of(said: bytes) -> int:
 
 
 def request(target: str = "/healthz", method: str = "GET", *headers: str) -> bytes:
-    lines = [f"{method} {target} HTTP/1.1", "Host: x", *headers]
+    host = [] if any(each.startswith("Host:") for each in headers) else ["Host: localhost"]
+    lines = [f"{method} {target} HTTP/1.1", *host, *headers]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
@@ -188,8 +189,53 @@ def until_tokens_are_needed(collector: Collector) -> None:
         time.sleep(0.1)
 
 
+def test_pages_of_elsewhere(collector: Collector) -> None:
+    """A page in a browser of this machine, of a name that its owner has pointed here, or of any
+    other origin: without tokens it learns nothing and changes nothing."""
+    collector.start()
+    Load(collector, small_job(SECRET)).result()
+    evil = ("Host: evil.example:8743", "Connection: close")
+    for target in SIDE_DOORS:
+        for method in ("GET", "HEAD", "POST"):
+            said = talk(collector, request(target, method, *evil))
+            assert SECRET.encode() not in said, (method, target, said)
+            assert status_of(said) != 200 or b"text/html" in said, (method, target, said)
+    acknowledge = "/api/v1/regressions/1/acknowledge"
+    body = b'{"by": "mallory"}'
+    length = f"Content-Length: {len(body)}"
+
+    def post(target: str, *headers: str) -> int:
+        words = (length, "Connection: close", *headers)
+        return status_of(talk(collector, request(target, "POST", *words) + body))
+
+    own = f"Host: localhost:{collector.port}"
+    as_json = "Content-Type: application/json"
+    assert post(acknowledge, own, as_json) == 404  # there is none, and it was looked for
+    assert post(acknowledge, own, as_json, f"Origin: http://localhost:{collector.port}") == 404
+    assert post(acknowledge, own, as_json, "Origin: https://evil.example") == 403
+    assert post(acknowledge, own, as_json, "Origin: null") == 403
+    assert post(acknowledge, own, as_json, "Sec-Fetch-Site: cross-site") == 403
+    assert post(acknowledge, own, "Content-Type: text/plain") == 415
+    assert post(acknowledge, own) == 415
+    assert post(INGEST, own, "Origin: https://evil.example") == 403
+    assert post(INGEST, own) == 400  # it is no batch
+    # Who has a token is known by that, whatever the name.
+    made = json.loads(collector.serve("token", "add", "--role", "read", "--json").stdout)
+    until_tokens_are_needed(collector)
+    token = f"Authorization: Bearer {made['token']}"
+    said = talk(collector, request("/api/v1/jobs", "GET", *evil, token))
+    assert status_of(said) == 200, said
+
+
+def test_the_head_of_a_stream(shared_collector: Collector) -> None:
+    said = talk(shared_collector, request("/api/v1/events", "HEAD", "Connection: close"))
+    assert status_of(said) == 200 and b"text/event-stream" in said
+    assert said.index(b"\r\n\r\n") == len(said) - 4, said
+
+
 def test_guesses_at_a_token(collector: Collector) -> None:
-    """One answer for all, a line for each, and soon they have to wait; who has one does not."""
+    """One answer for all, and soon they have to wait; who has one does not. There is a line for
+    each of the first, and a count of the others: nobody fills a disk by guessing."""
     collector.start()
     made = json.loads(collector.serve("token", "add", "--role", "read", "--json").stdout)
     until_tokens_are_needed(collector)
@@ -206,6 +252,49 @@ def test_guesses_at_a_token(collector: Collector) -> None:
     log = collector.log.read_text()
     assert log.count('"status":4') == before + len(guesses), log
     assert good not in log
+    for _ in range(500):
+        assert collector.ask("/api/v1/jobs", guesses[0])[0] in (401, 429)
+    assert collector.stop() == 0
+    told, counted = 0, 0
+    for line in collector.log.read_text().splitlines():
+        row = json.loads(line) if line.startswith("{") else {}
+        told += "status" in row and row["peer"] == "127.0.0.1"
+        counted += sum(row.get("left_out", {}).values())
+    assert told < 150, told
+    assert told + counted >= len(guesses) + 500, (told, counted)
+
+
+def test_the_audit_has_all_that_is_refused(collector: Collector) -> None:
+    """Not only tokens: what is not there, too long, malformed, or of a token taken back."""
+    collector.start()
+    for data in (
+        request("/api/v1/nothing"),
+        request("/api/v1/jobs", "DELETE"),
+        request("/api/v1/jobs/nobody/report"),
+        request(INGEST, "POST", "Content-Length: 99999999"),
+        request(INGEST, "POST", "Content-Length: 4") + b"junk",
+        request("/api/v1/jobs?limit=x"),
+        b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 100_000,
+        b"nonsense\r\n\r\n",
+        request("/api/v1/status", "GET", "Host: evil.example"),
+    ):
+        talk(collector, data)
+    assert collector.stop() == 0
+    lines = [line for line in collector.log.read_text().splitlines() if line.startswith("{")]
+    rows = [json.loads(line) for line in lines]
+    told = [(row["method"], row["path"], row["status"]) for row in rows]
+    assert told == [
+        ("GET", "/api/v1/nothing", 404),
+        ("DELETE", "/api/v1/jobs", 405),
+        ("GET", "/api/v1/jobs/nobody/report", 404),
+        ("POST", INGEST, 413),
+        ("POST", INGEST, 400),
+        ("GET", "/api/v1/jobs", 400),
+        ("", "", 431),
+        ("", "", 400),
+        ("GET", "/api/v1/status", 403),
+    ], collector.log.read_text()
+    assert all(row["peer"] == "127.0.0.1" and row["why"] for row in rows), rows
 
 
 def test_clients_that_do_not_hurry(collector: Collector, tmp_path: Path) -> None:

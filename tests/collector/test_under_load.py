@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from collecting import Collector
-from loading import Load, Shape, assert_all_told, local_report, memory_mib
+from loading import Load, Shape, assert_all_told, local_report, memory_mib, write_journals
 
 FULL = bool(os.environ.get("HEADWAY_TEST_FULL"))
 
@@ -147,6 +147,19 @@ def test_a_clock_that_jumps(collector: Collector, tmp_path: Path) -> None:
         clock.write_text(jump + "\n")
     load.result()
     assert_all_told(collector, shape, tmp_path / "journals")
+    # And the fleet's account goes on, though a job was last told on a day that has not come.
+    wanted = {
+        job: local_report(tmp_path / "journals", job)["wall_ns"]
+        for job in write_journals(shape, tmp_path / "journals")
+    }
+    deadline = time.monotonic() + 60
+    while True:
+        jobs = collector.get("/api/v1/jobs")["jobs"]
+        told = {row["job"]: row["wall_ns"] for row in jobs if row["state"] == "finished"}
+        if told == wanted:
+            break
+        assert time.monotonic() < deadline, (told, wanted, jobs)
+        time.sleep(0.1)
     # A sender's clock, and that of the ranks: the reports are of their times, whatever they are.
     for seconds in (1, 4_000_000_000):
         odd = shape_of(jobs=1, ranks=8, steps=40, step_ms=100)
