@@ -40,6 +40,7 @@ struct CollectorOptions {
   TellerOptions teller;
   WatcherOptions watcher;
   WebhookOptions webhook;
+  AlertOptions alerts;
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
   HandlerOptions handler;
   int workers = 2;                              // that answer questions
@@ -70,7 +71,8 @@ class Collector {
   Collector() = default;
   base::Status use_tokens();
   void refresh_tables();
-  void tell_alert(const Alert& alert);
+  void tell_alerts(const std::vector<store::AlertRow>& alerts);
+  [[nodiscard]] WebhookSource webhook_source();
   [[nodiscard]] CollectorCounts counts() const;
   [[nodiscard]] AlertCounts alert_counts(const std::string& tenant);
   std::vector<interchange::Family> families(const std::string& tenant);

@@ -14,10 +14,12 @@
 
 #include "collector/fleet_counters.h"
 #include "collector/intake.h"
+#include "collector/webhook.h"
 #include "fleet/table.h"
 #include "interchange/export_families.h"
 #include "net/http_server.h"
 #include "otlp/sender.h"
+#include "regress/sla.h"
 
 namespace headway::collector {
 
@@ -32,6 +34,7 @@ struct CollectorCounts {
   std::uint64_t questions_waiting = 0;  // for a worker
   std::uint64_t readers = 0;            // of live events
   std::uint64_t facts_unreadable = 0;
+  WebhookCounts webhook;
   struct Otlp {
     otlp::SenderCounts sent;
     std::uint64_t waiting = 0;       // requests
@@ -40,9 +43,10 @@ struct CollectorCounts {
   std::optional<Otlp> otlp;  // none: nothing is sent
 };
 
-// Regressions by state.
+// Regressions by state, and how long they went unnoticed.
 struct AlertCounts {
   std::uint64_t open = 0, acknowledged = 0, gone = 0;
+  std::vector<regress::SlaRow> sla = {};
 };
 
 [[nodiscard]] std::vector<interchange::Family> metric_families(const CollectorCounts& counts,
