@@ -1,21 +1,24 @@
 """Which detector finds regressions, and what the whole of it finds and invents.
 
-    python bench/bench_regress.py [--series 400] [--seeds 1 2 3] [--fleets 6] [--otava 50]
+    python bench/bench_regress.py [--series 400] [--seeds 1 2 3] [--fleets 6] [--rises 9]
 
 Series: days of 200 observations with 10% log-normal noise, a rise put in or none; the detectors
 and Apache Otava on the same ones (bench/regress/weigh.h, bench/regress/otava_peer.py). Ours have
 thresholds that gave 0.5 false alarms per 1,000 series-days on other series; Otava has its default
 p-value, and smaller ones. Fleets: facts of attempts, day by day, through `regress::watch`
-with its defaults (bench/bench_regress_fleet.cc). Tables go to stderr, JSON rows to stdout.
+with the options that `headway serve` has (bench/bench_regress_fleet.cc). Tables go to stderr, JSON
+rows to stdout.
 """
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
 import venv
 from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +124,23 @@ def weigh_detectors(args: argparse.Namespace) -> None:
             row(name, "per 1,000 series-days", ours, peer_value, detector, "lower")
 
 
+def interval_pct(hits: int, of: int) -> tuple[float, float]:
+    """The 95% range of a share (Wilson), in percent."""
+    z, share = 1.96, hits / of
+    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
+    half = z / (1 + z * z / of) * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return 100 * (middle - half), 100 * (middle + half)
+
+
 def watch_fleets(args: argparse.Namespace) -> None:
     program = str(BUILD / "bin/bench_regress_fleet")
-    seeds = [str(seed) for seed in range(1, args.fleets + 1)]
-    more = [str(seed) for seed in range(args.fleets + 1, 4 * args.fleets + 1)]
-    say(f"fleets: seeds 1 to {seeds[-1]} of all kinds, to {more[-1]} of rises by 2% and 5%")
-    rows = lines_of([program, "recall", "all", *seeds])
-    rows += lines_of([program, "recall", "rise_2,rise_5", *more])
+    wide = args.rises * args.fleets  # 8 rises in each: enough of them for a narrow interval
+    say(f"fleets: seeds 1 to {args.fleets} of all kinds, to {wide} of rises by 2% and 5%")
+    asked = [("all", seed) for seed in range(1, args.fleets + 1)]
+    asked += [("rise_2,rise_5", seed) for seed in range(args.fleets + 1, wide + 1)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        told = pool.map(lambda a: lines_of([program, "recall", a[0], str(a[1])]), asked)
+        rows = [line for lines in told for line in lines]
     sums: dict[str, Counter[str]] = defaultdict(Counter)
     for each in rows:
         scenario = each.pop("scenario")
@@ -135,24 +148,20 @@ def watch_fleets(args: argparse.Namespace) -> None:
         sums[scenario].update(each)
     for scenario, got in sums.items():
         rate = 1000 * got["false"] / got["series_days"]
-        text = f"{scenario:10} false alarms {got['false']} in {got['series_days']} series-days"
+        text = f"{scenario:10} {rate:.2f} false alarms per 1,000 series-days"
+        text += f" ({got['false']} in {got['series_days']})"
         if got["put_in"]:
-            text += (
-                f"; found within 3 days {got['found_3']}, ever {got['found']} of {got['put_in']}"
-            )
+            low, high = interval_pct(got["found_3"], got["put_in"])
+            text += f"; within 3 days {got['found_3']} of {got['put_in']}"
+            text += f" ({low:.1f} to {high:.1f}%), ever {got['found']}"
         say(f"{text}; explained {got['explained']}")
+        name, unit = f"regress_fleet_false_{scenario}", "per 1,000 series-days"
+        row(name, unit, rate, None, None, "lower")
         if got["put_in"]:
             name = f"regress_fleet_recall_{scenario.removeprefix('rise_')}_pct"
             row(name, "%", 100 * got["found_3"] / got["put_in"], None, None, "higher")
-        else:
-            row(
-                f"regress_fleet_false_{scenario}",
-                "per 1,000 series-days",
-                rate,
-                None,
-                None,
-                "lower",
-            )
+            low, _ = interval_pct(got["found_3"], got["put_in"])
+            row(name.replace("_pct", "_low_pct"), "%", low, None, None, "higher")
 
 
 def main() -> None:
@@ -160,6 +169,9 @@ def main() -> None:
     parser.add_argument("--series", type=int, default=400)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--fleets", type=int, default=6)
+    parser.add_argument(
+        "--rises", type=int, default=9, help="so many times more fleets with rises of 2% and 5%"
+    )
     parser.add_argument(
         "--otava", type=int, default=50, help="series of each kind and seed; 0: none"
     )

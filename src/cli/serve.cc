@@ -4,11 +4,14 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -32,7 +35,9 @@ struct ServeOptions {
   std::string store;
   std::string listen = "127.0.0.1:8743";
   std::string certificate, key;
-  std::string webhook, otlp;
+  std::vector<std::string> webhooks, alert_targets;
+  double announce_from = 0;
+  std::string otlp;
   std::string watch_every = "1h";
   bool check = false;
   bool demo = false;
@@ -75,12 +80,55 @@ sigset_t block_stop_signals() {
   return set;
 }
 
+// "https://…" for all tenants, or "TENANT=https://…".
+Status choose_webhooks(const ServeOptions& given, collector::WebhookOptions& webhook) {
+  for (const std::string& text : given.webhooks) {
+    const bool for_all = text.starts_with("http://") || text.starts_with("https://");
+    const std::size_t equals = for_all ? std::string::npos : text.find('=');
+    const std::string url = for_all ? text : text.substr(std::min(equals, text.size() - 1) + 1);
+    const std::size_t host = url.find("://") + 3;
+    if ((!for_all && (equals == std::string::npos || equals == 0)) ||
+        (!url.starts_with("http://") && !url.starts_with("https://")) || host >= url.size()) {
+      return Status::invalid("--webhook " + text +
+                             ": give a URL, as in https://pager.example/hook, or TENANT=URL");
+    }
+    std::string& place = for_all ? webhook.url : webhook.urls[text.substr(0, equals)];
+    if (!place.empty()) {
+      return Status::invalid("--webhook " + text + ": a tenant has one webhook, and this is the " +
+                             "second");
+    }
+    place = url;
+  }
+  if (const char* secret = std::getenv("HEADWAY_WEBHOOK_SECRET"); secret != nullptr) {
+    webhook.secret = secret;
+  }
+  return {};
+}
+
+// "compile_cold=1d", "failures=14d".
+Status choose_targets(const ServeOptions& given, regress::AlertTargets& targets) {
+  for (const std::string& text : given.alert_targets) {
+    const std::size_t equals = text.rfind('=');
+    if (equals == std::string::npos) {
+      return Status::invalid("--alert-target " + text +
+                             ": give COMPONENT=TIME, as in compile_cold=1d or failures=14d");
+    }
+    const auto time =
+        base::parse_time_option("--alert-target", text.substr(equals + 1), 60, 365 * 86'400);
+    if (!time.ok()) return time.status();
+    if (!targets.set(text.substr(0, equals), static_cast<double>(time.value()) / 1e9)) {
+      return Status::invalid("--alert-target " + text +
+                             ": there is no such component; docs/regressions.md has their names");
+    }
+  }
+  return {};
+}
+
 // What others are told of, and when.
 Status choose_listeners(const ServeOptions& given, collector::CollectorOptions& options) {
-  options.webhook.url = given.webhook;
-  if (const char* secret = std::getenv("HEADWAY_WEBHOOK_SECRET"); secret != nullptr) {
-    options.webhook.secret = secret;
-  }
+  if (Status status = choose_webhooks(given, options.webhook); !status.ok()) return status;
+  if (Status status = choose_targets(given, options.alerts.targets); !status.ok()) return status;
+  options.alerts.announce_from = given.announce_from;
   if (!given.otlp.empty()) {
     const char* headers = std::getenv("OTEL_EXPORTER_OTLP_HEADERS");
     auto endpoint = otlp::endpoint_of(given.otlp, headers == nullptr ? "" : headers);
@@ -92,7 +140,7 @@ Status choose_listeners(const ServeOptions& given, collector::CollectorOptions& 
   }
   options.watcher.on = given.watch_every != "off";
   if (!options.watcher.on) return {};
-  const auto every = base::parse_time_option("--watch-every", given.watch_every, 60, 7 * 86'400);
+  const auto every = base::parse_time_option("--watch-every", given.watch_every, 1, 7 * 86'400);
   if (every.ok()) options.watcher.every_ns = every.value();
   return every.status();
 }
@@ -197,9 +245,21 @@ void add_serve(Verb& app, int& exit_code) {
                    "How often to look for regressions; off: never, as on all but one of several "
                    "collectors of a store (default: 1h)")
       ->type_name("TIME|off");
-  verb->add_option("--webhook", given->webhook,
-                   "Where to send a new regression, signed with HEADWAY_WEBHOOK_SECRET")
+  verb->add_option("--webhook", given->webhooks,
+                   "Where to send what is found and what is gone, signed with "
+                   "HEADWAY_WEBHOOK_SECRET; of one tenant, as TENANT=URL. Can be repeated")
+      ->one_value_each()
       ->type_name("URL");
+  verb->add_option("--announce-from", given->announce_from,
+                   "Send only regressions that cost so many device-hours a day; the page has all "
+                   "(default: 0)")
+      ->not_negative()
+      ->type_name("HOURS");
+  verb->add_option("--alert-target", given->alert_targets,
+                   "How soon a regression should be found, as in compile_cold=1d or failures=14d. "
+                   "Can be repeated")
+      ->one_value_each()
+      ->type_name("COMPONENT=TIME");
   verb->add_option("--otlp", given->otlp,
                    "Where to send metrics and spans of finished attempts: an OpenTelemetry "
                    "collector, as in http://127.0.0.1:4318")

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cut_text.h"
+#include "collector/alert_counts.h"
 #include "collector/alert_document.h"
 #include "collector/answers.h"
 #include "collector/fleet_json.h"
@@ -29,9 +30,9 @@ json told(const store::AlertRow& row) {
   return document;
 }
 
-json sla_json(const regress::Sla& sla) {
+json sla_json(const std::vector<regress::SlaRow>& rows) {
   json out = json::array();
-  for (const regress::SlaRow& row : sla.rows()) {
+  for (const regress::SlaRow& row : rows) {
     out.push_back({{"component", row.component},
                    {"target_s", row.target_s},
                    {"p50_s", row.p50_s},
@@ -53,13 +54,10 @@ ServerAnswer regressions_answer(Alerts& alerts, const Watcher& watcher, const st
   const bool all = state != nullptr && *state == "all";
   auto rows = alerts.all(tenant);
   if (!rows.ok()) return later_answer(503, rows.status().message(), 5);
-  regress::Sla sla(alert_target_s);
   std::vector<json> shown;
   for (const store::AlertRow& row : *rows) {
     json document = told(row);
     if (document.is_null()) continue;
-    sla.add(document.value("component", ""), document.value("began_ns", std::int64_t{0}),
-            document.value("found_ns", std::int64_t{0}));
     if (all || !is_gone(document)) shown.push_back(std::move(document));
   }
   // What is open first, the dearest first.
@@ -73,7 +71,7 @@ ServerAnswer regressions_answer(Alerts& alerts, const Watcher& watcher, const st
   const WatchState watched = watcher.state(tenant);
   return json_answer(
       200, to_text({{"regressions", shown},
-                    {"sla", sla_json(sla)},
+                    {"sla", sla_json(count_alerts(*rows, alerts.options().targets).sla)},
                     {"checked_ns", watched.checked_ns == 0 ? json() : json(watched.checked_ns)},
                     {"series", watched.series},
                     {"left_out", watched.left_out}}));

@@ -11,15 +11,11 @@
 
 namespace headway::collector {
 
-// A regression should be known within three days of its beginning: with 200 attempts a day and 10%
-// noise a change of 2% is (docs/regressions.md).
-inline constexpr double alert_target_s = 3 * 86'400;
-
 // GET /api/v1/regressions
 [[nodiscard]] net::ServerAnswer regressions_answer(Alerts& alerts, const Watcher& watcher,
                                                    const std::string& tenant,
                                                    const net::ServerRequest& request);
-// POST /api/v1/regressions/ID/acknowledge; `changed` is set to the alert's document.
+// POST /api/v1/regressions/ID/acknowledge; the answer is the alert as it is then.
 [[nodiscard]] net::ServerAnswer acknowledge_answer(Alerts& alerts, const std::string& tenant,
                                                    std::int64_t id,
                                                    const net::ServerRequest& request,

@@ -40,19 +40,26 @@ T value_or(const nlohmann::json& document, const char* key, T otherwise) {
 
 }  // namespace
 
-AlertCounts count_alerts(std::span<const store::AlertRow> rows) {
+AlertCounts count_alerts(std::span<const store::AlertRow> rows,
+                         const regress::AlertTargets& targets) {
   AlertCounts out;
+  regress::Sla sla(targets);
   for (const store::AlertRow& row : rows) {
     const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
     if (!document.is_object()) continue;
     const std::string state = value_or(document, "state", std::string());
     ++(state == "open" ? out.open : state == "acknowledged" ? out.acknowledged : out.gone);
+    const std::string component =
+        interchange::valid_utf8(value_or(document, "component", std::string("unknown")));
+    const auto began_ns = value_or(document, "began_ns", std::int64_t{0});
+    const auto found_ns = value_or(document, "found_ns", std::int64_t{0});
+    if (found_ns > 0) sla.add(component, began_ns, found_ns);
     if (state != "open") continue;
-    const std::string component = value_or(document, "component", std::string("unknown"));
-    OpenRegressions& of = out.components[interchange::valid_utf8(component)];
+    OpenRegressions& of = out.components[component];
     ++of.regressions;
     of.device_hours_per_day += value_or(document, "device_hours_per_day", 0.0);
   }
+  out.sla = sla.rows();
   out.components = bounded(std::move(out.components));
   return out;
 }

@@ -23,7 +23,7 @@ TEST(AlertCounts, OnlyOpenOnesAreToldByComponent) {
       alert("open", "compile_cold", 24), alert("open", "compile_cold", 12.5),
       alert("open", "failures:gpu_ecc", 1), alert("acknowledged", "restore", 99),
       alert("gone", "imports", 99)};
-  const AlertCounts counts = count_alerts(rows);
+  const AlertCounts counts = count_alerts(rows, {});
   EXPECT_EQ(counts.open, 3u);
   EXPECT_EQ(counts.acknowledged, 1u);
   EXPECT_EQ(counts.gone, 1u);
@@ -39,7 +39,7 @@ TEST(AlertCounts, ComponentsAreBoundedAndNothingIsLost) {
   for (std::size_t i = 0; i < kMore; ++i) {
     rows.push_back(alert("open", fmt::format("failures:{}", i), static_cast<double>(i)));
   }
-  const AlertCounts counts = count_alerts(rows);
+  const AlertCounts counts = count_alerts(rows, {});
   EXPECT_EQ(counts.components.size(), AlertCounts::components_max + 1);
   EXPECT_TRUE(counts.components.contains(fmt::format("failures:{}", kMore - 1)));
   EXPECT_FALSE(counts.components.contains("failures:0")) << "the cheapest have no name";
@@ -47,11 +47,21 @@ TEST(AlertCounts, ComponentsAreBoundedAndNothingIsLost) {
   EXPECT_EQ(counts.components.at("other").device_hours_per_day, 35 * 36 / 2);
 }
 
+TEST(AlertCounts, HowSoonTheyWereFound) {
+  const std::vector<store::AlertRow> rows = {
+      row(R"({"state":"gone","component":"imports","began_ns":1000000000,"found_ns":11000000000})"),
+      row(R"({"state":"open","component":"imports"})")};
+  const AlertCounts counts = count_alerts(rows, {});
+  ASSERT_EQ(counts.sla.size(), 1u);
+  EXPECT_EQ(counts.sla[0].alerts, 1u);
+  EXPECT_EQ(counts.sla[0].p50_s, 10);
+}
+
 TEST(AlertCounts, WhatCannotBeReadIsPassedOver) {
   const std::vector<store::AlertRow> rows = {
       row(""), row("[]"), row(R"({"state":"open","component":7,"device_hours_per_day":"x"})"),
       row(R"({"state":["open"]})")};
-  const AlertCounts counts = count_alerts(rows);
+  const AlertCounts counts = count_alerts(rows, {});
   EXPECT_EQ(counts.open, 1u);
   EXPECT_EQ(counts.components.at("unknown").device_hours_per_day, 0);
 }

@@ -1,5 +1,7 @@
 #include "collector/alert_document.h"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "fleet/selection.h"
@@ -62,8 +64,9 @@ json alert_document(const regress::Regression& regression,
     named.push_back({{"job", each.job}, {"attempt", each.attempt}});
   }
   const bool known = before.is_object();
+  const bool back = known && is_gone(before) && regression.verdict == regress::Verdict::open;
   const json acknowledged =
-      known && before.contains("acknowledged") ? before["acknowledged"] : json();
+      known && !back && before.contains("acknowledged") ? before["acknowledged"] : json();
   const std::int64_t found_ns =
       known ? field(before, "found_ns", regression.found_ns) : regression.found_ns;
   json out = {{"key", regression.key},
@@ -89,6 +92,12 @@ json alert_document(const regress::Regression& regression,
               {"separates", separators_json(regression.separates)},
               {"attempts", std::move(named)},
               {"time_to_alert_s", static_cast<double>(found_ns - regression.began_ns) / 1e9}};
+  if (known && before.contains("announcement")) out["announcement"] = before["announcement"];
+  if (back) {
+    out["back_ns"] = now_ns;
+  } else if (known && before.contains("back_ns")) {
+    out["back_ns"] = before["back_ns"];
+  }
   // One that turns out to be a shift, a mix or preemptions is none any more.
   if (regression.verdict != regress::Verdict::open) mark_gone(out, now_ns);
   if (known && is_gone(before) && is_gone(out)) out["gone_ns"] = before.value("gone_ns", now_ns);
@@ -104,6 +113,62 @@ void mark_acknowledged(json& document, const std::string& by, const std::string&
                        std::int64_t now_ns) {
   document["acknowledged"] = {{"by", by}, {"note", note}, {"at_ns", now_ns}};
   if (!is_gone(document)) document["state"] = "acknowledged";
+}
+
+namespace {
+
+// An object, empty where there is none.
+json announcement_of(const json& document) {
+  const auto found = document.find("announcement");
+  return found != document.end() && found->is_object() ? *found : json::object();
+}
+
+}  // namespace
+
+void plan_announcement(json& document, double from, std::int64_t now_ns) {
+  const json last = announcement_of(document);
+  const bool open_is_told = field<std::string>(last, "state", "") == "open";
+  if (is_gone(document) != open_is_told) return;  // what was last told of is still true
+  if (!is_gone(document) && field(document, "device_hours_per_day", 0.0) < from) return;
+  document["announcement"] = {{"number", field<std::int64_t>(last, "number", 0) + 1},
+                              {"state", is_gone(document) ? "gone" : "open"},
+                              {"since_ns", now_ns},
+                              {"outcome", "waiting"}};
+}
+
+bool waits_for_announcement(const json& document) {
+  return field<std::string>(announcement_of(document), "outcome", "") == "waiting";
+}
+
+WebhookMessage announcement(const store::AlertRow& row) {
+  json document = json::parse(row.document, nullptr, false);
+  const json waits = announcement_of(document);
+  WebhookMessage out;
+  out.tenant = row.tenant;
+  out.alert = row.id;
+  out.announcement_number = field<std::int64_t>(waits, "number", 0);
+  out.since_ns = field<std::int64_t>(waits, "since_ns", 0);
+  out.id = fmt::format("{}-{}-{}", row.tenant, row.id, out.announcement_number);
+  document.erase("members");
+  document.erase("announcement");
+  const json body = {{"event", "regression"},
+                     {"tenant", row.tenant},
+                     {"id", row.id},
+                     {"number", out.announcement_number},
+                     {"state", field<std::string>(waits, "state", "")},
+                     {"regression", std::move(document)}};
+  out.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
+  return out;
+}
+
+bool mark_announced(json& document, std::int64_t number, const std::string& outcome,
+                    std::int64_t now_ns) {
+  if (!document.is_object() || !waits_for_announcement(document)) return false;
+  json& announcement = document["announcement"];
+  if (field<std::int64_t>(announcement, "number", 0) != number) return false;
+  announcement["outcome"] = outcome;
+  announcement["at_ns"] = now_ns;
+  return true;
 }
 
 std::optional<regress::Known> known_of(const json& document) {

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "collector/alert_api.h"
+#include "collector/alert_document.h"
 #include "net/curl_transport.h"
 
 namespace headway::collector {
@@ -111,12 +113,13 @@ CollectorCounts Collector::counts() const {
     if (!error) out.store_free_bytes = room.available;
   }
   if (otlp_) out.otlp = otlp_->counts();
+  out.webhook = webhook_->counts();
   return out;
 }
 
 AlertCounts Collector::alert_counts(const std::string& tenant) {
   auto rows = alerts_->all(tenant);
-  return rows.ok() ? count_alerts(*rows) : AlertCounts();
+  return rows.ok() ? count_alerts(*rows, alerts_->options().targets) : AlertCounts();
 }
 
 std::vector<interchange::Family> Collector::families(const std::string& tenant, bool whole) {
@@ -125,21 +128,28 @@ std::vector<interchange::Family> Collector::families(const std::string& tenant, 
                         base::real_ns());
 }
 
-// The page at once; others when something is new or over, not whenever a number has moved.
-void Collector::tell_alert(const Alert& alert) {
-  const nlohmann::json document = nlohmann::json::parse(alert.row.document, nullptr, false);
-  const std::string state = document.value("state", "");
-  const nlohmann::json news = {{"id", alert.row.id}, {"state", state}};
-  feed_.publish(alert.row.tenant, "regression", news.dump());
-  if (!alert.fresh && state != "gone") return;
-  const nlohmann::json body = {{"event", "regression"},
-                               {"tenant", alert.row.tenant},
-                               {"id", alert.row.id},
-                               {"state", state},
-                               {"regression", document}};
-  webhook_->send(fmt::format("{}-{}-{}", alert.row.tenant, alert.row.id, state),
-                 body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                 base::real_ns());
+// The page at once; others when the webhook comes to it.
+void Collector::tell_alerts(const std::vector<store::AlertRow>& alerts) {
+  for (const store::AlertRow& row : alerts) {
+    const nlohmann::json document = nlohmann::json::parse(row.document, nullptr, false);
+    const nlohmann::json news = {{"id", row.id}, {"state", document.value("state", "")}};
+    feed_.publish(row.tenant, "regression", news.dump());
+  }
+  webhook_->wake();
+}
+
+WebhookSource Collector::webhook_source() {
+  return {[this]() -> Result<std::vector<WebhookMessage>> {
+            auto rows = alerts_->to_announce();
+            if (!rows.ok()) return rows.status();
+            std::vector<WebhookMessage> out;
+            for (const store::AlertRow& row : *rows) out.push_back(announcement(row));
+            return out;
+          },
+          [this](const WebhookMessage& message, Told told) {
+            return alerts_->announced(message.tenant, message.alert, message.announcement_number,
+                                      std::string(told_name(told)), base::real_ns());
+          }};
 }
 
 Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
@@ -195,13 +205,15 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
         }
         if (collector->otlp_) collector->otlp_->told(told);
       });
-  out->alerts_ = std::make_unique<Alerts>(*out->store_);
+  out->alerts_ = std::make_unique<Alerts>(*out->store_, options.alerts);
   out->webhook_ = std::make_unique<Webhook>(
       std::move(options.webhook), std::make_unique<net::CurlTransport>(net::CurlOptions{}),
-      options.log);
+      out->webhook_source(), options.log);
   out->watcher_ = std::make_unique<Watcher>(
       *out->store_, *out->alerts_, std::move(options.watcher), options.log,
-      [collector = out.get()](const Alert& alert) { collector->tell_alert(alert); });
+      [collector = out.get()](const std::vector<store::AlertRow>& alerts) {
+        collector->tell_alerts(alerts);
+      });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(

@@ -39,6 +39,7 @@ struct CollectorOptions {
   TellerOptions teller;
   WatcherOptions watcher;
   WebhookOptions webhook;
+  AlertOptions alerts;
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
   HandlerOptions handler;
   AuditLimits audit_limits;
@@ -74,7 +75,8 @@ class Collector {
   base::Status refresh_tables();
   base::Status refresh_what_others_told();
   void publish_fleets(const std::vector<std::string>& tenants);
-  void tell_alert(const Alert& alert);
+  void tell_alerts(const std::vector<store::AlertRow>& alerts);
+  [[nodiscard]] WebhookSource webhook_source();
   [[nodiscard]] CollectorCounts counts() const;
   [[nodiscard]] AlertCounts alert_counts(const std::string& tenant);
   std::vector<interchange::Family> families(const std::string& tenant, bool whole);

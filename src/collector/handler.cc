@@ -201,9 +201,10 @@ ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,
       return regressions_answer(parts_.alerts, parts_.watcher, tenant, request);
     case Place::acknowledge: {
       ServerAnswer answer = acknowledge_answer(parts_.alerts, tenant, route.id, request, now_ns);
-      if (answer.status == 200) {
-        parts_.feed.publish(tenant, "regression",
-                            fmt::format("{{\"id\":{},\"state\":\"acknowledged\"}}", route.id));
+      if (answer.status == 200) {  // one that is gone stays so
+        const auto document = nlohmann::json::parse(answer.body, nullptr, false);
+        const nlohmann::json news = {{"id", route.id}, {"state", document.value("state", "")}};
+        parts_.feed.publish(tenant, "regression", news.dump());
       }
       return answer;
     }

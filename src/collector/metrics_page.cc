@@ -1,5 +1,6 @@
 #include "collector/metrics_page.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headway::collector {
@@ -105,6 +106,43 @@ void append_regressions(Families& out, const AlertCounts& alerts) {
   }
 }
 
+void append_webhook(Families& out, const WebhookCounts& webhook) {
+  out.begin("headway_webhook_messages", FamilyType::counter, "",
+            "Announcements of regressions, by what became of them.");
+  out.add({{"outcome", "taken"}}, webhook.sent);
+  out.add({{"outcome", "refused"}}, webhook.refused);
+  out.add({{"outcome", "given_up"}}, webhook.given_up);
+  put(out, "headway_webhook_retries", FamilyType::counter,
+      "Announcements that were not taken and are tried again.", webhook.retries);
+  put(out, "headway_webhook_waiting_messages", FamilyType::gauge, "Announcements that wait.",
+      static_cast<std::uint64_t>(webhook.waiting));
+}
+
+// Of so many components, those with the most alerts: failures have as many as there are categories.
+void append_sla(Families& out, std::vector<regress::SlaRow> rows) {
+  constexpr std::size_t components_max = 50;
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.alerts > b.alerts; });
+  if (rows.size() > components_max) rows.resize(components_max);
+  out.begin("headway_fleet_time_to_alert_seconds", FamilyType::gauge, "seconds",
+            "From the beginning of regressions until they were found.");
+  for (const regress::SlaRow& row : rows) {
+    out.add({{"component", row.component}, {"quantile", "0.5"}}, row.p50_s);
+    out.add({{"component", row.component}, {"quantile", "0.9"}}, row.p90_s);
+  }
+  out.begin("headway_fleet_time_to_alert_target_seconds", FamilyType::gauge, "seconds",
+            "How soon they should be found.");
+  for (const regress::SlaRow& row : rows) {
+    out.add({{"component", row.component}}, row.target_s);
+  }
+  out.begin("headway_fleet_alerts", FamilyType::gauge, "",
+            "Regressions that were found, sooner or later than they should be.");
+  for (const regress::SlaRow& row : rows) {
+    out.add({{"component", row.component}, {"late", "no"}},
+            std::uint64_t{row.alerts} - std::uint64_t{row.late});
+    out.add({{"component", row.component}, {"late", "yes"}}, std::uint64_t{row.late});
+  }
+}
+
 void append_collector(Families& out, const CollectorCounts& counts) {
   out.begin("headway_collector_build_info", FamilyType::gauge, "", "What runs here; always 1.");
   out.add({{"version", counts.version}, {"engine", counts.engine}}, std::uint64_t{1});
@@ -114,6 +152,7 @@ void append_collector(Families& out, const CollectorCounts& counts) {
   append_intake(out, counts);
   append_server(out, counts);
   if (counts.otlp) append_otlp(out, *counts.otlp);
+  append_webhook(out, counts.webhook);
 }
 
 }  // namespace
@@ -125,6 +164,7 @@ std::vector<interchange::Family> metric_families(const std::optional<CollectorCo
   if (counts) append_collector(out, *counts);
   fleet.append_to(out);
   append_regressions(out, alerts);
+  append_sla(out, alerts.sla);
   return out.take();
 }
 

@@ -15,10 +15,12 @@
 #include "collector/alert_counts.h"
 #include "collector/fleet_counters.h"
 #include "collector/intake.h"
+#include "collector/webhook.h"
 #include "fleet/table.h"
 #include "interchange/export_families.h"
 #include "net/http_server.h"
 #include "otlp/sender.h"
+#include "regress/sla.h"
 
 namespace headway::collector {
 
@@ -34,6 +36,7 @@ struct CollectorCounts {
   std::uint64_t readers = 0;            // of live events
   std::uint64_t facts_unreadable = 0;
   std::optional<std::uint64_t> store_free_bytes;  // none: the store is not in a file system here
+  WebhookCounts webhook;
   struct Otlp {
     otlp::SenderCounts sent;
     std::uint64_t waiting = 0;       // requests

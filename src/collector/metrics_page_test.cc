@@ -82,6 +82,31 @@ TEST(MetricsPage, SpeaksTheFormatThatIsAskedFor) {
   EXPECT_THAT(older.body, Not(HasSubstr("# EOF")));
 }
 
+TEST(MetricsPage, HowSoonRegressionsWereFoundOfSoManyComponentsAtMost) {
+  AlertCounts alerts;
+  for (int i = 0; i < 60; ++i) {
+    alerts.sla.push_back({"failures:c" + std::to_string(i), 604'800, 100, 200.5, 1, 0});
+  }
+  alerts.sla.push_back({"imports", 172'800, 3600, 7200, 5, 2});
+  CollectorCounts counts;
+  counts.webhook.refused = 3;
+  const std::string text =
+      metrics_answer(metric_families(counts, alerts, FleetCounters()), "*/*").body;
+  EXPECT_THAT(text, HasSubstr("headway_fleet_time_to_alert_seconds{component=\"imports\","
+                              "quantile=\"0.9\"} 7200"));
+  EXPECT_THAT(text, HasSubstr("headway_fleet_time_to_alert_target_seconds{component=\"imports\"} "
+                              "172800"));
+  EXPECT_THAT(text, HasSubstr("headway_fleet_alerts{component=\"imports\",late=\"yes\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("headway_fleet_alerts{component=\"imports\",late=\"no\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("headway_webhook_messages_total{outcome=\"refused\"} 3\n"));
+  std::size_t components = 0;
+  for (std::size_t at = text.find("late=\"yes\""); at != text.npos;
+       at = text.find("late=\"yes\"", at + 1)) {
+    ++components;
+  }
+  EXPECT_EQ(components, 50u);
+}
+
 TEST(MetricsPage, TenantsAreCountedApart) {
   fleet::FleetTable table;
   MetricsBook book;

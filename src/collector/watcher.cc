@@ -15,7 +15,7 @@ using base::Status;
 
 Watcher::Watcher(store::Store& store, Alerts& alerts, WatcherOptions options,
                  std::function<void(const std::string&)> log,
-                 std::function<void(const Alert&)> news)
+                 std::function<void(const std::vector<store::AlertRow>&)> news)
     : store_(store),
       alerts_(alerts),
       options_(std::move(options)),
@@ -68,6 +68,7 @@ Status Watcher::refresh(std::int64_t now_ns) {
     auto read = fleet::facts_from_bytes(row.bytes, "facts of " + row.job);
     if (!read.ok() || read->slices.back().day < oldest) return true;
     Facts& facts = facts_[row.tenant];
+    facts.looked_at = false;
     const auto [it, fresh] =
         facts.index.try_emplace(fmt::format("{}/{}", row.job, row.attempt), facts.facts.size());
     if (fresh) {
@@ -105,9 +106,14 @@ void Watcher::forget_old(Facts& facts, std::int64_t now_ns) const {
 }
 
 Status Watcher::look_at(const std::string& tenant, Facts& facts, std::int64_t now_ns) {
+  if (facts.looked_at && facts.looked_day == fleet::day_of(now_ns)) {
+    const std::lock_guard lock(mutex_);
+    states_[tenant].checked_ns = now_ns;
+    return {};
+  }
   forget_old(facts, now_ns);
   WatchState state;
-  auto changed = alerts_.update(
+  const AlertChanges changes = alerts_.update(
       tenant,
       [&](std::vector<regress::Known> known) {
         regress::WatchOptions options = options_.watch;
@@ -119,12 +125,13 @@ Status Watcher::look_at(const std::string& tenant, Facts& facts, std::int64_t no
         return found;
       },
       [&](std::size_t i) { return std::pair(facts.jobs[i], facts.facts[i].attempt); }, now_ns);
-  if (!changed.ok()) return changed.status();
-  {
-    const std::lock_guard lock(mutex_);
-    states_[tenant] = state;
-  }
-  for (const Alert& alert : *changed) news_(alert);
+  // Also where something else could not be written: what was is known the next time.
+  if (!changes.rows.empty()) news_(changes.rows);
+  if (!changes.status.ok()) return changes.status;
+  facts.looked_at = true;
+  facts.looked_day = fleet::day_of(now_ns);
+  const std::lock_guard lock(mutex_);
+  states_[tenant] = state;
   return {};
 }
 

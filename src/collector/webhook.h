@@ -1,63 +1,98 @@
-// Tells another program of alerts, by a signed request each (docs/serve.md): one after the other,
-// tried again until it is taken or too old. A queue with a bound: what does not fit is counted, and
-// is on the page in any case. One thread of its own.
+// Tells other programs of alerts, by a signed request each (docs/serve.md). What is to be told is
+// kept elsewhere and asked for: at the start, when somebody says that there is more, and from time
+// to time. So a message that was not taken is told again by the next process, under the same id:
+// at least once. Each message has its own times of trying: one that is refused holds up no other.
+// One thread of its own, which sends one request at a time.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "base/back_off.h"
+#include "base/status.h"
 #include "net/http.h"
 
 namespace headway::collector {
 
 struct WebhookOptions {
-  std::string url;     // empty: nobody is told
-  std::string secret;  // that both sides know; empty: unsigned
-  std::size_t waiting_max = 1000;
+  std::string url;                          // of tenants without one of their own; empty: none
+  std::map<std::string, std::string> urls;  // by tenant
+  std::string secret;                       // that both sides know; empty: unsigned
+  std::size_t waiting_max = 1000;           // at once; others are asked for again
   std::int64_t give_up_ns = 24 * 3'600'000'000'000;
   std::int64_t shortest_wait_ns = 1'000'000'000;
+  std::int64_t ask_again_ns = 60'000'000'000;
 };
 
 struct WebhookCounts {
-  std::uint64_t sent = 0, retries = 0, dropped = 0;
+  std::uint64_t sent = 0, retries = 0, refused = 0, given_up = 0;
   std::size_t waiting = 0;
+};
+
+// `id` is the same however often it is tried: a receiver can tell.
+struct WebhookMessage {
+  std::string id, tenant, body;
+  std::int64_t since_ns = 0;                        // when there was something to tell
+  std::int64_t alert = 0, announcement_number = 0;  // whose it is
+};
+
+enum class Told : std::uint8_t { taken, refused, given_up };
+[[nodiscard]] std::string_view told_name(Told told);
+
+struct WebhookSource {
+  // All that waits, the newest first.
+  std::function<base::Result<std::vector<WebhookMessage>>()> waiting;
+  // Asked again until it is good: what is not noted would be told once more.
+  std::function<base::Status(const WebhookMessage&, Told)> note;
 };
 
 class Webhook {
  public:
-  Webhook(WebhookOptions options, std::unique_ptr<net::Transport> transport,
+  Webhook(WebhookOptions options, std::unique_ptr<net::Transport> transport, WebhookSource source,
           std::function<void(const std::string&)> log);
   ~Webhook();
   Webhook(const Webhook&) = delete;
   Webhook& operator=(const Webhook&) = delete;
 
-  // `id` is the same however often it is tried: a receiver can tell.
-  void send(std::string id, std::string body, std::int64_t now_ns);
+  // There may be more to tell.
+  void wake();
   [[nodiscard]] WebhookCounts counts() const;
 
  private:
-  struct Message {
-    std::string id, body;
-    std::int64_t since_ns = 0;
+  struct Waiting {
+    WebhookMessage message;
+    base::BackOff back_off;
+    std::int64_t next_ns = 0;  // monotonic
+    std::optional<Told> told;  // known, and not noted yet
   };
   void run();
-  bool deliver(const Message& message, std::string& why);
+  void ask(std::unique_lock<std::mutex>& lock);
+  void tell(std::unique_lock<std::mutex>& lock, const std::string& id);
+  [[nodiscard]] std::map<std::string, Waiting>::iterator next();
+  [[nodiscard]] const std::string& url_of(const std::string& tenant) const;
+  int deliver(const WebhookMessage& message, std::string& why);
 
   const WebhookOptions options_;
   const std::unique_ptr<net::Transport> transport_;
+  const WebhookSource source_;
   const std::function<void(const std::string&)> log_;
+  const bool on_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Message> waiting_;
+  std::map<std::string, Waiting> waiting_;  // by id
+  std::string last_trouble_;                // so that the log has it once
   WebhookCounts counts_;
+  std::int64_t ask_ns_ = INT64_MIN;
   bool stop_ = false;
   std::thread thread_;
 };

@@ -16,7 +16,7 @@ namespace {
 constexpr double kSplitsPerDay = 5;
 // Likelihoods of positions that fall short of the best by less are believed: (1 - e^-x)² = 95%.
 constexpr double kPositionNats = 3.68;
-constexpr double kAwayNats = 4;  // e⁴: 55 times as likely to be back as not
+constexpr double kAwayNats = 5;  // e⁵: 150 times as likely to be back as not
 constexpr std::size_t kChangesMax = 16;
 
 double ratio_of(double after, double before) {
@@ -225,8 +225,12 @@ std::optional<std::size_t> went_away(const Evidence& evidence, const Change& cha
   for (std::size_t back = change.at + 1; back < last; ++back) {
     const double after = evidence.level(change.at, back);
     if (after <= change.before) continue;
-    const double gain = evidence.log_likelihood(back, last, change.before) -
-                        evidence.log_likelihood(back, last, after);
+    // Against the level of all days since, not that of the worst of them: the days by which a small
+    // rise is first seen are the highest of many, and those after them would always look lower.
+    const double still = evidence.level(change.at, last);
+    const double gain = evidence.log_likelihood(change.at, back, after) +
+                        evidence.log_likelihood(back, last, change.before) -
+                        evidence.log_likelihood(change.at, last, still);
     if (gain > most) {
       most = gain;
       out = back;

@@ -158,6 +158,24 @@ TEST(WentAway, StillThere) {
   EXPECT_FALSE(went_away(evidence, *change));
 }
 
+// Three days by which a small rise is first seen: by luck high ones, then one as low as before.
+TEST(WentAway, OneLowDayOfASmallRiseIsNotTheEnd) {
+  std::vector<double> days = steps(43, 40, 100, 103);
+  days[42] = 100.6;
+  const Series series = lengths(days, 200);
+  const Evidence evidence(series, {});
+  const auto change = change_near(evidence, test_first_day + 40, 2, {});
+  ASSERT_TRUE(change);
+  EXPECT_FALSE(went_away(evidence, *change));
+  std::vector<double> back = steps(46, 40, 100, 103);
+  for (std::size_t i = 43; i < 46; ++i) back[i] = 100;
+  const Series mended = lengths(back, 200);
+  const Evidence after(mended, {});
+  const auto was = change_near(after, test_first_day + 40, 2, {});
+  ASSERT_TRUE(was);
+  EXPECT_TRUE(went_away(after, *was));
+}
+
 TEST(WentAway, HalfwayBackIsStillThere) {
   std::vector<double> days = steps(40, 30, 100, 110);
   for (std::size_t i = 35; i < 40; ++i) days[i] = 106;

@@ -30,6 +30,26 @@ Law law_of(Kind kind) {
   return Law::log_normal;
 }
 
+std::string_view kind_word(Kind kind) {
+  switch (kind) {
+    case Kind::start:
+      return "start";
+    case Kind::recover:
+      return "recover";
+    case Kind::loop:
+      return "loop";
+    case Kind::end:
+      return "end";
+    case Kind::start_often:
+      return "often";
+    case Kind::recover_often:
+      return "recover_often";
+    case Kind::failures:
+      break;
+  }
+  return "failures";
+}
+
 std::string bucket_word(timeline::Bucket bucket) {
   const std::string_view name = timeline::bucket_name(bucket);
   switch (bucket) {

@@ -37,6 +37,8 @@ struct Component {
 };
 
 [[nodiscard]] Law law_of(Kind kind);
+// "start", "loop", "failures", …
+[[nodiscard]] std::string_view kind_word(Kind kind);
 // "compile_cold", "recover:compile_cold", "often:compile_cold", "failures:gpu_oom": unique words.
 [[nodiscard]] std::string component_name(const Component& component);
 // For people: "cold compile at start".

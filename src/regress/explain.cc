@@ -35,7 +35,7 @@ Compared compare(std::span<const fleet::AttemptFacts> facts,
   out.after_last_day = std::min(last_day, change.high_day + days - 1);
   std::vector<Sample> all;
   for (const std::uint32_t i : attempts) {
-    sample(facts[i], i, component, out.before_first_day, out.after_last_day, last_day, all);
+    sample(facts[i], i, component, out.before_first_day, out.after_last_day, all);
   }
   for (const Sample& each : all) {
     const std::int32_t day = fleet::day_of(each.t_ns);

@@ -74,6 +74,22 @@ std::span<const Bucket> start_buckets() {
   return kStart;
 }
 
+std::optional<Kind> kind_of(std::string_view component) {
+  const auto has = [&](Kind kind, std::span<const Bucket> buckets) {
+    return std::ranges::any_of(
+        buckets, [&](Bucket bucket) { return component_name({kind, bucket, {}}) == component; });
+  };
+  for (const Kind kind : {Kind::start, Kind::recover, Kind::start_often, Kind::recover_often}) {
+    if (has(kind, kStart)) return kind;
+  }
+  if (component == component_name({Kind::recover, Bucket::wasted_replay, {}})) return Kind::recover;
+  if (has(Kind::loop, kLoopWatched)) return Kind::loop;
+  if (has(Kind::end, kCleanEnd) || has(Kind::end, kFailedEnd)) return Kind::end;
+  constexpr std::string_view failures = "failures:";
+  if (component.starts_with(failures) && component.size() > failures.size()) return Kind::failures;
+  return std::nullopt;
+}
+
 std::int64_t loop_ns(const timeline::Sums& sums) {
   std::int64_t sum = 0;
   for (const Bucket bucket : kLoop) sum += sums[bucket];
@@ -83,8 +99,7 @@ std::int64_t loop_ns(const timeline::Sums& sums) {
 namespace {
 
 template <typename Take>
-void observe_each(const AttemptFacts& facts, std::int32_t loops_before_day, const Component* only,
-                  Take take) {
+void observe_each(const AttemptFacts& facts, const Component* only, Take take) {
   Observer<Take> observer(facts, only, take);
   if (facts.start) {
     const Kind kind = facts.start->recovery ? Kind::recover : Kind::start;
@@ -95,7 +110,7 @@ void observe_each(const AttemptFacts& facts, std::int32_t loops_before_day, cons
   if (observer.wants(Kind::loop)) {
     for (const fleet::Slice& slice : facts.slices) {
       const std::int64_t loop = loop_ns(slice.sums);
-      if (slice.day >= loops_before_day || loop < loop_ns_min) continue;
+      if (loop < loop_ns_min) continue;
       for (const Bucket bucket : kLoopWatched) {
         observer.share(bucket, slice.day, slice.sums[bucket], loop);
       }
@@ -124,10 +139,8 @@ void observe_each(const AttemptFacts& facts, std::int32_t loops_before_day, cons
 
 }  // namespace
 
-void observe(const AttemptFacts& facts, std::int32_t loops_before_day,
-             std::vector<Observation>& out) {
-  observe_each(facts, loops_before_day, nullptr,
-               [&](const Observation& each) { out.push_back(each); });
+void observe(const AttemptFacts& facts, std::vector<Observation>& out) {
+  observe_each(facts, nullptr, [&](const Observation& each) { out.push_back(each); });
 }
 
 std::optional<std::string_view> failure_category(const AttemptFacts& facts, bool user_errors) {
@@ -138,8 +151,7 @@ std::optional<std::string_view> failure_category(const AttemptFacts& facts, bool
 }
 
 void sample(const AttemptFacts& facts, std::size_t index, const Component& component,
-            std::int32_t first_day, std::int32_t last_day, std::int32_t loops_before_day,
-            std::vector<Sample>& out) {
+            std::int32_t first_day, std::int32_t last_day, std::vector<Sample>& out) {
   if (facts.slices.empty() || facts.slices.back().day < first_day) return;
   if (facts.slices.front().day > last_day) return;
   const auto inside = [&](std::int32_t day) { return first_day <= day && day <= last_day; };
@@ -168,7 +180,7 @@ void sample(const AttemptFacts& facts, std::size_t index, const Component& compo
                    hit ? static_cast<double>(ns) / 1e9 * facts.devices : 0});
     return;
   }
-  observe_each(facts, loops_before_day, &component, [&](const Observation& each) {
+  observe_each(facts, &component, [&](const Observation& each) {
     if (inside(each.day)) out.push_back({index, each.t_ns, std::log(each.value), 1, each.device_s});
   });
 }

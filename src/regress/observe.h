@@ -26,13 +26,14 @@ struct Observation {
 inline constexpr std::int64_t part_ns_min = 1'000'000;              // less: the stage did not occur
 inline constexpr std::int64_t loop_ns_min = 600 * 1'000'000'000ll;  // a shorter share says little
 
-// Appends all of an attempt's. Days from `loops_before_day` on are not complete yet: what the loop
-// of such a day holds is skewed towards what loops begin with.
-void observe(const fleet::AttemptFacts& facts, std::int32_t loops_before_day,
-             std::vector<Observation>& out);
+// Appends all of an attempt's. Of a day that is not over the loop's shares are skewed towards what
+// loops begin with: whoever calls leaves such days out.
+void observe(const fleet::AttemptFacts& facts, std::vector<Observation>& out);
 
 // Buckets that a start or a recovery consists of.
 [[nodiscard]] std::span<const timeline::Bucket> start_buckets();
+// Of a component's name. None: no component has it.
+[[nodiscard]] std::optional<Kind> kind_of(std::string_view component);
 [[nodiscard]] std::int64_t loop_ns(const timeline::Sums& sums);
 
 // A failure by its series' name: its category, or "preemption".
@@ -50,7 +51,6 @@ struct Sample {
 };
 // Appends those of attempt `index` on days [first_day, last_day].
 void sample(const fleet::AttemptFacts& facts, std::size_t index, const Component& component,
-            std::int32_t first_day, std::int32_t last_day, std::int32_t loops_before_day,
-            std::vector<Sample>& out);
+            std::int32_t first_day, std::int32_t last_day, std::vector<Sample>& out);
 
 }  // namespace headway::regress

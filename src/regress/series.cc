@@ -220,7 +220,8 @@ SeriesSet build_series(std::span<const AttemptFacts> facts, const SeriesOptions&
   HW_CHECK(facts.size() < UINT32_MAX);
   SeriesSet out;
   out.by = options.by;
-  out.last_day = fleet::day_of(now_ns);
+  // A day that has just begun is of other hours and other jobs than a whole one.
+  out.last_day = fleet::day_of(now_ns) - 1;
   out.first_day = out.last_day - options.days + 1;
   find_strata(facts, options, out);
   std::vector<Observation> observations;
@@ -228,7 +229,7 @@ SeriesSet build_series(std::span<const AttemptFacts> facts, const SeriesOptions&
     StratumBuilder builder(out.first_day, options.days);
     for (const std::uint32_t attempt : out.strata[i].attempts) {
       observations.clear();
-      observe(facts[attempt], out.last_day, observations);
+      observe(facts[attempt], observations);
       builder.add(facts[attempt], observations, options.user_errors);
     }
     builder.finish(i, out);

@@ -51,7 +51,7 @@ struct Stratum {
 
 struct SeriesSet {
   std::vector<fleet::Dimension> by;
-  std::int32_t first_day = 0, last_day = 0;  // of the window; the last is the day of `now`
+  std::int32_t first_day = 0, last_day = 0;  // of the window; the last is the day before `now`'s
   std::vector<Stratum> strata;               // most device-hours first
   std::vector<Series> series;                // by stratum
   std::size_t strata_left_out = 0;           // over strata_max

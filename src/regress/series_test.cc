@@ -40,7 +40,7 @@ const Series* find(const SeriesSet& set, const std::string& name) {
 
 TEST(Series, LengthsAreMeansOfLogarithmsByDay) {
   const std::vector<AttemptFacts> facts = {started(100, 50), started(100, 200), started(102, 80)};
-  const SeriesSet set = build_series(facts, {}, 102 * fleet::kDayNs + 1);
+  const SeriesSet set = build_series(facts, {}, 103 * fleet::kDayNs + 1);
   const Series* cold = find(set, "compile_cold");
   ASSERT_NE(cold, nullptr);
   ASSERT_EQ(cold->cells.size(), 2u);  // the day between has none
@@ -54,7 +54,7 @@ TEST(Series, LengthsAreMeansOfLogarithmsByDay) {
 TEST(Series, RecoveriesAreApartAndRareStagesAreCounted) {
   const std::vector<AttemptFacts> facts = {started(100, 50), started(100, 0), started(100, 0),
                                            started(101, 60, true)};
-  const SeriesSet set = build_series(facts, {}, 102 * fleet::kDayNs);
+  const SeriesSet set = build_series(facts, {}, 103 * fleet::kDayNs);
   ASSERT_NE(find(set, "compile_cold"), nullptr);
   EXPECT_EQ(find(set, "compile_cold")->cells.size(), 1u);
   EXPECT_NE(find(set, "recover:compile_cold"), nullptr);
@@ -124,9 +124,9 @@ TEST(Series, TheOrderOfFactsDoesNotMatter) {
   TestFleet fleet(model);
   std::vector<AttemptFacts> facts;
   for (int day = 0; day < 5; ++day) fleet.add_day(facts);
-  const SeriesSet a = build_series(facts, {}, fleet.now_ns());
+  const SeriesSet a = build_series(facts, {}, fleet.now_ns() + 1);
   std::shuffle(facts.begin(), facts.end(), std::mt19937_64(3));
-  const SeriesSet b = build_series(facts, {}, fleet.now_ns());
+  const SeriesSet b = build_series(facts, {}, fleet.now_ns() + 1);
   ASSERT_EQ(a.series.size(), b.series.size());
   for (std::size_t i = 0; i < a.series.size(); ++i) {
     EXPECT_EQ(a.series[i].component, b.series[i].component);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "regress/observe.h"
 
 namespace headway::regress {
 namespace {
@@ -17,10 +18,30 @@ double quantile(const std::vector<double>& sorted, double share) {
 
 }  // namespace
 
-void Sla::set_target(const std::string& component, double target_s) {
-  if (targets_s_.contains(component) || targets_s_.size() < components_max) {
-    targets_s_[component] = target_s;
+AlertTargets::AlertTargets() {
+  constexpr double day_s = 86'400;
+  kinds_s_ = {{Kind::start, 2 * day_s},       {Kind::recover, 3 * day_s},
+              {Kind::loop, 3 * day_s},        {Kind::end, 3 * day_s},
+              {Kind::start_often, 3 * day_s}, {Kind::recover_often, 5 * day_s},
+              {Kind::failures, 7 * day_s}};
+  HW_CHECK(kinds_s_.size() == kKinds);
+}
+
+bool AlertTargets::set(const std::string& what, double target_s) {
+  for (auto& [kind, of_kind_s] : kinds_s_) {
+    if (kind_word(kind) != what) continue;
+    of_kind_s = target_s;
+    return true;
   }
+  if (!kind_of(what) || own_s_.size() == own_max) return false;
+  own_s_[what] = target_s;
+  return true;
+}
+
+double AlertTargets::of(const std::string& component) const {
+  const auto own = own_s_.find(component);
+  if (own != own_s_.end()) return own->second;
+  return kinds_s_.at(kind_of(component).value_or(Kind::failures));
 }
 
 void Sla::add(const std::string& component, std::int64_t began_ns, std::int64_t alerted_ns) {
@@ -41,8 +62,7 @@ std::vector<SlaRow> Sla::rows() const {
     std::ranges::sort(sorted);
     SlaRow row;
     row.component = component;
-    const auto own = targets_s_.find(component);
-    row.target_s = own == targets_s_.end() ? target_s_ : own->second;
+    row.target_s = targets_.of(component);
     row.p50_s = quantile(sorted, 0.5);
     row.p90_s = quantile(sorted, 0.9);
     row.alerts = sorted.size();

@@ -188,8 +188,7 @@ class Watcher {
 
   [[nodiscard]] bool worth_telling(const Candidate& each) const {
     const Law law = law_of(set_.series[each.series].component.kind);
-    return 100 * (each.change.ratio(law) - 1) >= options_.change_min_pct &&
-           each.cost_s / 3600 >= options_.device_hours_min;
+    return 100 * (each.change.ratio(law) - 1) >= options_.change_min_pct;
   }
 
   // Is it the same as something that is announced, now or before?

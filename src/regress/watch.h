@@ -3,9 +3,11 @@
 // clock is an argument, and what was found on earlier days comes in as `known`. Any thread; the
 // facts must not change meanwhile.
 //
-// A caller asks daily or oftener, keeps each regression by its key, and passes on those that are
-// still open. With the same facts the answer is the same, and so is a regression's key from day to
-// day.
+// Only days that are over (UTC) are looked at: every question of one day is the same question, and
+// what bench/regress finds of detection asked once a day is true of a caller that asks each hour,
+// for the sake of what came late. A caller asks daily or oftener, keeps each regression by its key,
+// and passes on those that are still open. With the same facts the answer is the same, and so is a
+// regression's key from day to day.
 #pragma once
 
 #include <algorithm>
@@ -47,9 +49,8 @@ struct WatchOptions {
   ChangeOptions change;
   DipOptions dip;
   SeparatorOptions separators;
-  double q_max = 0.1;                 // false among what is announced, at most, as a share
+  double q_max = 0.15;                // false among what is announced, at most, as a share
   double change_min_pct = 1;          // smaller ones are nobody's business
-  double device_hours_min = 0;        // a day; cheaper ones are not told
   std::int32_t near_days = 3;         // changes this close together may be one
   std::int32_t compared_days = 14;    // on each side, for explanations
   std::size_t regressions_max = 200;  // told; the dearest, and all that are known

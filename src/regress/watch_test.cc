@@ -6,6 +6,8 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
+#include <vector>
 
 #include "regress/test_fleet.h"
 
@@ -115,6 +117,32 @@ TEST(Watch, TheKeyStaysTheSameFromDayToDay) {
   EXPECT_GE(days_told, 9);
   EXPECT_EQ(keys.size(), 1u);
   EXPECT_EQ(found_ns.size(), 1u);
+}
+
+// Whatever there is of today, at whichever hour one looks.
+TEST(Watch, ADayThatIsNotOverDoesNotCount) {
+  FleetModel model = small();
+  const std::int32_t day = model.first_day + kLearnDays;
+  model.changes = {{0, kSetup, day, 1.05}, {1, kTrainModule, day + 2, 3}};
+  Watching watching(model);
+  watching.fleet.add_day(watching.facts);
+  watching.fleet.add_day(watching.facts);
+  const std::int64_t midnight_ns = watching.fleet.now_ns() + 1;
+  const Findings at_midnight = watch(watching.facts, {}, midnight_ns);
+  watching.fleet.add_day(watching.facts);  // the third, of which all is there at noon
+  const Findings at_noon = watch(watching.facts, {}, midnight_ns + fleet::kDayNs / 2);
+  const auto told = [](const Findings& findings) {
+    std::vector<std::tuple<std::string, double, double>> out;
+    for (const auto* list : {&findings.regressions, &findings.explained}) {
+      for (const Regression& each : *list) {
+        out.emplace_back(each.key, each.q_value, each.device_hours_per_day);
+      }
+    }
+    return out;
+  };
+  EXPECT_FALSE(at_midnight.regressions.empty());
+  EXPECT_EQ(told(at_noon), told(at_midnight));
+  EXPECT_EQ(at_noon.series, at_midnight.series);
 }
 
 TEST(Watch, OneCauseInAllStrataIsOneAlert) {

@@ -95,19 +95,23 @@ Status read_facts(PostgresConnection& db, std::int64_t after_change,
   });
 }
 
-Status put_alert(PostgresConnection& db, AlertRow& alert) {
+Status put_alert(PostgresConnection& db, AlertRow& alert, const std::string& before,
+                 bool& written) {
   return db.transaction(Kind::write, [&]() -> Status {
     PostgresParams params;
     params.add(std::string_view(alert.tenant)).add(std::string_view(alert.key));
     params.add(std::string_view(alert.document)).add(alert.changed_ns);
-    auto rows = db.ask(
-        "INSERT INTO alert(tenant, key, document, changed_ns) VALUES($1, $2, $3, $4) "
-        "ON CONFLICT(tenant, key) DO UPDATE SET document = excluded.document, "
-        "changed_ns = excluded.changed_ns RETURNING id",
-        params);
+    if (!before.empty()) params.add(std::string_view(before));
+    auto rows =
+        db.ask(before.empty()
+                   ? "INSERT INTO alert(tenant, key, document, changed_ns) VALUES($1, $2, $3, $4) "
+                     "ON CONFLICT(tenant, key) DO NOTHING RETURNING id"
+                   : "UPDATE alert SET document = $3, changed_ns = $4 "
+                     "WHERE tenant = $1 AND key = $2 AND document = $5 RETURNING id",
+               params);
     if (!rows.ok()) return rows.status();
-    HW_CHECK(rows->size() == 1);
-    alert.id = rows->integer(0, 0);
+    written = rows->size() == 1;
+    if (written) alert.id = rows->integer(0, 0);
     return {};
   });
 }

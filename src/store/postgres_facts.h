@@ -17,7 +17,9 @@ namespace headway::store {
 base::Status put_facts(PostgresConnection& db, std::span<const FactPut> facts);
 base::Status read_facts(PostgresConnection& db, std::int64_t after_change,
                         const std::function<bool(const FactRow&)>& take);
-base::Status put_alert(PostgresConnection& db, AlertRow& alert);
+// Not written: what is kept is not `before`.
+base::Status put_alert(PostgresConnection& db, AlertRow& alert, const std::string& before,
+                       bool& written);
 base::Result<std::vector<AlertRow>> read_alerts(PostgresConnection& db, const std::string& tenant,
                                                 std::size_t rows_max);
 

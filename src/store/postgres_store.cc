@@ -43,7 +43,7 @@ class PostgresStore final : public Store {
   Result<std::int64_t> newest_seq(JobKey job) override;
   Status put_facts(std::span<const FactPut> facts) override;
   Status facts(std::int64_t after_change, const std::function<bool(const FactRow&)>& take) override;
-  Result<AlertRow> put_alert(AlertRow alert) override;
+  Result<std::optional<AlertRow>> put_alert(AlertRow alert, const std::string& before) override;
   Result<std::vector<AlertRow>> alerts(const std::string& tenant, std::size_t rows_max) override;
   Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override;
   Result<std::vector<Token>> tokens() override;
@@ -211,10 +211,13 @@ Status PostgresStore::facts(std::int64_t after_change,
   });
 }
 
-Result<AlertRow> PostgresStore::put_alert(AlertRow alert) {
-  const Status status = write([&](PostgresConnection& db) { return store::put_alert(db, alert); });
+Result<std::optional<AlertRow>> PostgresStore::put_alert(AlertRow alert,
+                                                         const std::string& before) {
+  bool written = false;
+  const Status status =
+      write([&](PostgresConnection& db) { return store::put_alert(db, alert, before, written); });
   if (!status.ok()) return status;
-  return alert;
+  return written ? std::optional(std::move(alert)) : std::nullopt;
 }
 
 Result<std::vector<AlertRow>> PostgresStore::alerts(const std::string& tenant,

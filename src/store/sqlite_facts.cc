@@ -47,20 +47,18 @@ Status read_facts(Connection& db, std::int64_t after_change,
   }
 }
 
-Status put_alert(Connection& db, AlertRow& alert) {
+Result<bool> put_alert(Connection& db, AlertRow& alert, const std::string& before) {
   Statement put = db.prepare(
-      "INSERT INTO alert(tenant, key, document, changed_ns) VALUES(?, ?, ?, ?) "
-      "ON CONFLICT(tenant, key) DO UPDATE SET document=excluded.document, "
-      "changed_ns=excluded.changed_ns RETURNING id");
-  const auto row = put.bind(1, alert.tenant)
-                       .bind(2, alert.key)
-                       .bind(3, alert.document)
-                       .bind(4, alert.changed_ns)
-                       .step();
-  if (!row.ok()) return row.status();
-  HW_CHECK(row.value());
-  alert.id = put.integer(0);
-  return {};
+      before.empty()
+          ? "INSERT INTO alert(tenant, key, document, changed_ns) VALUES(?1, ?2, ?3, ?4) "
+            "ON CONFLICT(tenant, key) DO NOTHING RETURNING id"
+          : "UPDATE alert SET document=?3, changed_ns=?4 "
+            "WHERE tenant=?1 AND key=?2 AND document=?5 RETURNING id");
+  put.bind(1, alert.tenant).bind(2, alert.key).bind(3, alert.document).bind(4, alert.changed_ns);
+  if (!before.empty()) put.bind(5, before);
+  auto row = put.step();
+  if (row.ok() && *row) alert.id = put.integer(0);
+  return row;
 }
 
 Result<std::vector<AlertRow>> read_alerts(Connection& db, const std::string& tenant,

@@ -18,7 +18,8 @@ namespace headway::store {
 base::Status put_facts(Connection& db, std::span<const FactPut> facts);
 base::Status read_facts(Connection& db, std::int64_t after_change,
                         const std::function<bool(const FactRow&)>& take);
-base::Status put_alert(Connection& db, AlertRow& alert);
+// False: what is kept is not `before`.
+base::Result<bool> put_alert(Connection& db, AlertRow& alert, const std::string& before);
 base::Result<std::vector<AlertRow>> read_alerts(Connection& db, const std::string& tenant,
                                                 std::size_t rows_max);
 

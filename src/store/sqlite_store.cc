@@ -43,7 +43,7 @@ class SqliteStore final : public Store {
   Result<std::int64_t> newest_seq(JobKey job) override;
   Status put_facts(std::span<const FactPut> facts) override;
   Status facts(std::int64_t after_change, const std::function<bool(const FactRow&)>& take) override;
-  Result<AlertRow> put_alert(AlertRow alert) override;
+  Result<std::optional<AlertRow>> put_alert(AlertRow alert, const std::string& before) override;
   Result<std::vector<AlertRow>> alerts(const std::string& tenant, std::size_t rows_max) override;
   Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override;
   Result<std::vector<Token>> tokens() override;
@@ -268,11 +268,16 @@ Status SqliteStore::facts(std::int64_t after_change,
   return read_facts(**db, after_change, take);
 }
 
-Result<AlertRow> SqliteStore::put_alert(AlertRow alert) {
+Result<std::optional<AlertRow>> SqliteStore::put_alert(AlertRow alert, const std::string& before) {
   const std::lock_guard lock(writer_mutex_);
-  const Status status = writer_->transaction([&] { return store::put_alert(*writer_, alert); });
+  bool written = false;
+  const Status status = writer_->transaction([&]() -> Status {
+    auto put = store::put_alert(*writer_, alert, before);
+    written = put.ok() && *put;
+    return put.status();
+  });
   if (!status.ok()) return status;
-  return alert;
+  return written ? std::optional(std::move(alert)) : std::nullopt;
 }
 
 Result<std::vector<AlertRow>> SqliteStore::alerts(const std::string& tenant, std::size_t rows_max) {

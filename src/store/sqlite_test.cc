@@ -102,7 +102,7 @@ TEST_F(Sqlite, AStoreOfTheFirstVersionIsTakenOver) {
   EXPECT_EQ(next->judgement.verdict, Verdict::news);
   EXPECT_EQ(next->seq, 42);
   EXPECT_TRUE(store->put_facts(std::vector<FactPut>{{3, 1, 42, {}}}).ok());
-  EXPECT_TRUE(store->put_alert({0, "t", "key", "{}", 1}).ok());
+  EXPECT_TRUE(store->put_alert({0, "t", "key", "{}", 1}, "").ok());
   EXPECT_THAT(store->check().value(), IsEmpty());
 }
 

@@ -136,8 +136,10 @@ class Store {
   virtual base::Status facts(std::int64_t after_change,
                              const std::function<bool(const FactRow&)>& take) = 0;
 
-  // The document of a new key is added, of a known one replaced. The row as it is kept.
-  virtual base::Result<AlertRow> put_alert(AlertRow alert) = 0;
+  // Writes it if what is kept under its key is `before` still ("": nothing is), so that several
+  // writers lose nothing of each other's. The row as it is kept; none: read again.
+  virtual base::Result<std::optional<AlertRow>> put_alert(AlertRow alert,
+                                                          const std::string& before) = 0;
   // Newest first. An empty tenant: of all.
   virtual base::Result<std::vector<AlertRow>> alerts(const std::string& tenant,
                                                      std::size_t rows_max) = 0;

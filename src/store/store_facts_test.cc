@@ -120,27 +120,56 @@ TEST_P(StoreFactsTest, AReaderOfChangesMissesNone) {
 }
 
 TEST_P(StoreFactsTest, AnAlertKeepsItsIdAndHasTheNewestDocument) {
-  auto first = store_->put_alert({0, "t", "slow", "{\"n\":1}", 10});
-  ASSERT_TRUE(first.ok()) << first.status().message();
-  auto second = store_->put_alert({0, "t", "lost", "{}", 20});
-  auto foreign = store_->put_alert({0, "u", "slow", "{\"u\":1}", 5});
-  ASSERT_TRUE(second.ok() && foreign.ok());
-  auto again = store_->put_alert({77, "t", "slow", "{\"n\":2}", 30});
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->id, first->id);
-  EXPECT_NE(second->id, first->id);
-  EXPECT_NE(foreign->id, first->id);
+  const auto put = [&](AlertRow row, const std::string& before = "") {
+    auto kept = store_->put_alert(std::move(row), before);
+    EXPECT_TRUE(kept.ok()) << kept.status().message();
+    return kept.ok() && kept->has_value() ? (*kept)->id : 0;
+  };
+  const auto first = put({0, "t", "slow", "{\"n\":1}", 10});
+  const auto second = put({0, "t", "lost", "{}", 20}),
+             foreign = put({0, "u", "slow", "{\"u\":1}", 5});
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(put({77, "t", "slow", "{\"n\":2}", 30}, "{\"n\":1}"), first);
+  EXPECT_NE(second, first);
+  EXPECT_NE(foreign, first);
   reopen();
   auto rows = store_->alerts("t", 10);
   ASSERT_TRUE(rows.ok()) << rows.status().message();
   ASSERT_EQ(rows->size(), 2u);
-  EXPECT_EQ((*rows)[0].id, first->id);
+  EXPECT_EQ((*rows)[0].id, first);
   EXPECT_EQ((*rows)[0].key, "slow");
   EXPECT_EQ((*rows)[0].document, "{\"n\":2}");
   EXPECT_EQ((*rows)[0].changed_ns, 30);
-  EXPECT_EQ((*rows)[1].id, second->id);
+  EXPECT_EQ((*rows)[1].id, second);
   EXPECT_EQ(store_->alerts("", 10)->size(), 3u);
   EXPECT_EQ(store_->alerts("", 1)->size(), 1u);
+}
+
+TEST_P(StoreFactsTest, AnAlertIsOnlyWrittenOverWhatItsWriterHasRead) {
+  const auto put = [&](const std::string& document, const std::string& before) {
+    auto kept = store_->put_alert({0, "t", "slow", document, 1}, before);
+    EXPECT_TRUE(kept.ok()) << kept.status().message();
+    return kept.ok() && kept->has_value();
+  };
+  EXPECT_FALSE(put("b", "a"));  // there is none
+  EXPECT_TRUE(put("a", ""));
+  EXPECT_FALSE(put("b", ""));  // there is one
+  EXPECT_FALSE(put("c", "b"));
+  EXPECT_TRUE(put("b", "a"));
+  EXPECT_EQ(store_->alerts("t", 10)->at(0).document, "b");
+  // Eight writers who each add one, over and over: none is lost.
+  ASSERT_TRUE(put("0", "b"));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int done = 0; done < 10;) {
+        const std::string before = store_->alerts("t", 10)->at(0).document;
+        done += put(std::to_string(std::stoi(before) + 1), before) ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store_->alerts("t", 10)->at(0).document, "80");
 }
 
 TEST_P(StoreFactsTest, BatchesOfOldJobsAreForgottenAndTheRestStays) {
