@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -27,12 +28,15 @@ namespace {
 using base::Result;
 using base::Status;
 
+constexpr const char* kForEver = "ever";
+
 struct ServeOptions {
   std::string store;
   std::string listen = "127.0.0.1:8743";
   std::string certificate, key;
   std::string webhook, otlp;
   std::string watch_every = "1h";
+  std::string keep_raw = kForEver, keep_facts = kForEver;
   bool check = false;
   bool demo = false;
   std::string back_up;
@@ -96,6 +100,25 @@ Status choose_listeners(const ServeOptions& given, collector::CollectorOptions& 
   return every.status();
 }
 
+Status parse_keep(const char* option, const std::string& text, std::optional<std::int64_t>& out) {
+  if (text == kForEver) return {};
+  auto time =
+      base::parse_time_option(option, text, 3600, base::duration_max_ns / base::kNsPerSecond);
+  if (time.ok()) out = time.value();
+  return time.status();
+}
+
+Status choose_retention(const ServeOptions& given, collector::RetentionOptions& options) {
+  Status status = parse_keep("--keep-raw", given.keep_raw, options.keep_raw_ns);
+  if (status.ok()) status = parse_keep("--keep-facts", given.keep_facts, options.keep_facts_ns);
+  if (!status.ok() || !options.keep_facts_ns) return status;
+  // Facts are made of records: as long as those are there, they would come again.
+  if (options.keep_raw_ns && *options.keep_raw_ns <= *options.keep_facts_ns) return {};
+  return Status::invalid("--keep-facts " + given.keep_facts +
+                         ": is shorter than --keep-raw; records are not kept longer than what they "
+                         "add up to");
+}
+
 Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   if (Status status = parse_listen(given.listen, options.server); !status.ok()) return status;
   options.server.certificate_file = given.certificate;
@@ -105,6 +128,7 @@ Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   options.handler.demo = given.demo;
   options.handler.started_ns = base::real_ns();
   options.handler.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  if (Status status = choose_retention(given, options.retention); !status.ok()) return status;
   return choose_listeners(given, options);
 }
 
@@ -144,7 +168,7 @@ Status run(ServeOptions given) {
   raise_descriptor_limit();
   collector::CollectorOptions options;
   if (Status status = choose(given, options); !status.ok()) return status;
-  auto store = open_store(given.store, true);
+  auto store = open_store(given.store, store::Purpose::collect);
   if (!store.ok()) return store.status();
   options.handler.engine =
       store::is_postgres_url(store_path(given.store).value()) ? "postgres" : "sqlite";
@@ -161,7 +185,7 @@ Status run(ServeOptions given) {
 }
 
 int check(const ServeOptions& given) {
-  auto store = open_store(given.store, false);
+  auto store = open_store(given.store, store::Purpose::look);
   if (!store.ok()) return fail_cleanly(store.status());
   auto wrong = (*store)->check();
   if (!wrong.ok()) return fail_cleanly(wrong.status());
@@ -171,7 +195,7 @@ int check(const ServeOptions& given) {
 }
 
 int back_up(const ServeOptions& given) {
-  auto store = open_store(given.store, false);
+  auto store = open_store(given.store, store::Purpose::look);
   if (!store.ok()) return fail_cleanly(store.status());
   const Status status = (*store)->back_up(given.back_up);
   if (!status.ok()) return fail_cleanly(status);
@@ -194,6 +218,13 @@ void add_serve(Verb& app, int& exit_code) {
                    "How often to look for regressions; off: never, as on all but one of several "
                    "collectors of a store (default: 1h)")
       ->type_name("TIME|off");
+  verb->add_option("--keep-raw", given->keep_raw,
+                   "How long to keep the records of jobs that are no longer heard of, as in 90d; "
+                   "their attempts stay in the fleet's account (default: ever)")
+      ->type_name("TIME|ever");
+  verb->add_option("--keep-facts", given->keep_facts,
+                   "How long to keep that, too, as in 730d (default: ever)")
+      ->type_name("TIME|ever");
   verb->add_option("--webhook", given->webhook,
                    "Where to send a new regression, signed with HEADWAY_WEBHOOK_SECRET")
       ->type_name("URL");

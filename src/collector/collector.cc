@@ -45,7 +45,11 @@ Status Collector::use_tokens() {
 void Collector::refresh_tables() {
   auto changed = tables_->refresh();
   if (!changed.ok()) return log_(changed.status().message());
-  for (const std::string& tenant : *changed) {
+  tell_tables(*changed);
+}
+
+void Collector::tell_tables(const std::vector<std::string>& tenants) {
+  for (const std::string& tenant : tenants) {
     feed_.publish(tenant, "fleet",
                   fmt::format("{{\"version\":{}}}", tables_->snapshot(tenant)->version()));
   }
@@ -65,6 +69,7 @@ CollectorCounts Collector::counts() const {
   out.readers = feed_.readers();
   out.facts_unreadable = tables_->unreadable();
   if (otlp_) out.otlp = otlp_->counts();
+  out.retention = retention_->counts();
   return out;
 }
 
@@ -159,6 +164,11 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->watcher_ = std::make_unique<Watcher>(
       *out->store_, *out->alerts_, std::move(options.watcher), options.log,
       [collector = out.get()](const Alert& alert) { collector->tell_alert(alert); });
+  out->retention_ = std::make_unique<Retention>(
+      *out->store_, *out->tables_, std::move(options.retention), options.log,
+      [collector = out.get()](const std::vector<std::string>& tenants) {
+        collector->tell_tables(tenants);
+      });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
@@ -203,6 +213,10 @@ void Collector::look_for_regressions() {
   watcher_->look();
 }
 
+void Collector::forget_old() {
+  retention_->look();
+}
+
 void Collector::stop() {
   constexpr int grace_ms = 5000;
   if (!server_) return;
@@ -213,6 +227,7 @@ void Collector::stop() {
   teller_->flush();
   teller_.reset();
   otlp_.reset();
+  retention_.reset();
   watcher_.reset();
   webhook_.reset();
   workers_.reset();

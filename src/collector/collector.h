@@ -21,6 +21,7 @@
 #include "collector/live_feed.h"
 #include "collector/metrics_page.h"
 #include "collector/otlp_export.h"
+#include "collector/retention.h"
 #include "collector/watcher.h"
 #include "collector/webhook.h"
 #include "collector/workers.h"
@@ -41,6 +42,7 @@ struct CollectorOptions {
   WatcherOptions watcher;
   WebhookOptions webhook;
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
+  RetentionOptions retention;
   HandlerOptions handler;
   int workers = 2;                              // that answer questions
   std::function<void(const std::string&)> log;  // what went wrong, one line each
@@ -63,6 +65,8 @@ class Collector {
   void settle();
   // Looks for regressions now, and returns when it has.
   void look_for_regressions();
+  // Forgets what is too old now, and returns when it has.
+  void forget_old();
   // What is under way is answered.
   void stop();
 
@@ -70,6 +74,7 @@ class Collector {
   Collector() = default;
   base::Status use_tokens();
   void refresh_tables();
+  void tell_tables(const std::vector<std::string>& tenants);
   void tell_alert(const Alert& alert);
   [[nodiscard]] CollectorCounts counts() const;
   [[nodiscard]] AlertCounts alert_counts(const std::string& tenant);
@@ -92,6 +97,7 @@ class Collector {
   std::unique_ptr<Alerts> alerts_;
   std::unique_ptr<Webhook> webhook_;
   std::unique_ptr<Watcher> watcher_;
+  std::unique_ptr<Retention> retention_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Handler> handler_;

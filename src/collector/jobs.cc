@@ -84,6 +84,16 @@ Status Jobs::catch_up(Entry& entry, std::unique_lock<std::mutex>& lock, std::int
   return status;
 }
 
+namespace {
+
+Status forgotten(const std::string& name) {
+  return Status::not_found("the records of job " + name +
+                           " were forgotten for their age; what its attempts came to may still be "
+                           "in the fleet's account");
+}
+
+}  // namespace
+
 Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std::int64_t now_ns,
                         const std::function<void(const JobView&)>& use) {
   const Key key(tenant, name);
@@ -94,6 +104,7 @@ Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std:
     if (!row.ok()) return row.status();
     if (!row->has_value()) return false;
     stored = row->value();
+    if (!entry && stored.newest_seq == 0) return forgotten(name);
     if (!entry) entry = find_or_add(key, stored, false);
   }
   std::unique_lock lock(entry->mutex);
@@ -104,6 +115,7 @@ Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std:
   // Something may have come too late to be put where it belongs.
   if (Status status = put_in_order(*entry, lock, now_ns); !status.ok()) return status;
   const JobKeeper& keeper = *entry->keeper;
+  if (keeper.seq() == 0 && !keeper.must_reread()) return forgotten(name);
   const bool alive = now_ns - keeper.job().heard_ns < options_.silent_ns && !keeper.is_final();
   const timeline::JobResult result = keeper.snapshot(alive ? std::optional(now_ns) : std::nullopt);
   const event::JobStreams names = keeper.names();

@@ -14,6 +14,7 @@
 
 #include "collector/fleet_counters.h"
 #include "collector/intake.h"
+#include "collector/retention.h"
 #include "fleet/table.h"
 #include "interchange/export_families.h"
 #include "net/http_server.h"
@@ -32,6 +33,7 @@ struct CollectorCounts {
   std::uint64_t questions_waiting = 0;  // for a worker
   std::uint64_t readers = 0;            // of live events
   std::uint64_t facts_unreadable = 0;
+  RetentionCounts retention;
   struct Otlp {
     otlp::SenderCounts sent;
     std::uint64_t waiting = 0;       // requests
