@@ -180,6 +180,9 @@ def test_what_is_wrong_is_told_in_one_line(server: Server, tmp_path: Path) -> No
     assert "postgres://USER@HOST" in fails("--check", store="postgres://u:s3cret@h:x/d")
     refused = fails("--check", store="postgres://u:s3cret@127.0.0.1:1/d")
     assert "postgres://u@127.0.0.1:1/d" in refused and "Connection refused" in refused
+    assert "holds no store of Headway" in fails("--check", store=with_secret)
+    words = [HEADWAY, "serve", "token", "add", "--role", "read", "--store", with_secret]
+    assert subprocess.run(words, capture_output=True).returncode == 0
     good = subprocess.run(
         [HEADWAY, "serve", "--check", "--store", with_secret], capture_output=True, text=True
     )
