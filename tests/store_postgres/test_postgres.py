@@ -174,7 +174,6 @@ def test_what_is_wrong_is_told_in_one_line(server: Server, tmp_path: Path) -> No
         assert "s3cret" not in done.stdout + done.stderr
         return done.stderr
 
-    assert "pg_dump" in fails("--back-up", str(tmp_path / "copy"))
     with_secret = server.url.replace("headway@", "headway:s3cret@")
     assert "has no database nowhere" in fails("--check", store=with_secret[:-7] + "nowhere")
     assert "postgres://USER@HOST" in fails("--check", store="postgres://u:s3cret@h:x/d")
@@ -187,5 +186,6 @@ def test_what_is_wrong_is_told_in_one_line(server: Server, tmp_path: Path) -> No
         [HEADWAY, "serve", "--check", "--store", with_secret], capture_output=True, text=True
     )
     assert good.returncode == 0 and good.stdout == f"{server.url}: good\n", good
+    assert "pg_dump" in fails("--back-up", str(tmp_path / "copy"))
     server.sql("INSERT INTO headway.schema_version VALUES(99)")
     assert "schema version 99" in fails("--check")
