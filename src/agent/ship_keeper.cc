@@ -84,12 +84,11 @@ void ShipKeeper::finish(bool hurried) {
     ::poll(nullptr, 0, kLookMs);
   }
   if (late || status_ != 0) {
-    console_.warn(
-        fmt::format("{} has not taken all records of this job: `headway ship {} --to {}` sends the "
-                    "rest; why is "
-                    "in {}/{}",
-                    place_.collector, place_.job, place_.collector,
-                    base::job_dir(place_.root, place_.job), kLog));
+    console_.warn(fmt::format(
+        "{} has not taken all records of this job: the next run with it sends the rest, "
+        "or `headway ship {} --to {}` does; why is in {}/{}",
+        place_.collector, place_.job, place_.collector, base::job_dir(place_.root, place_.job),
+        kLog));
   }
 }
 

@@ -1,7 +1,8 @@
 // The process that sends what a job records to a collector (`headway ship --follow`), as the agent
 // sees it: started with the first attempt, started again with the next where it was killed, told to
 // send the rest when the run ends. The journals are what waits while the collector is away, so
-// whatever becomes of it nothing is lost but time. Main thread only; only finish() waits.
+// whatever becomes of it nothing is lost but time: the sender of a later run sends what is left.
+// Main thread only; only finish() waits.
 #pragma once
 
 #include <sys/types.h>

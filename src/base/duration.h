@@ -10,7 +10,8 @@
 
 namespace headway::base {
 
-inline constexpr std::int64_t duration_max_ns = 366LL * 24 * 3600 * 1'000'000'000;
+// A century: two of them and the time of day are still a number.
+inline constexpr std::int64_t duration_max_ns = 36'600LL * 24 * 3600 * 1'000'000'000;
 
 // "90", "1.5", "500ms", "90s", "30m", "1h", "7d" in nanoseconds, never negative; what is longer
 // than duration_max_ns is that long. nullopt: none of these.

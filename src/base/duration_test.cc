@@ -17,6 +17,7 @@ TEST(Duration, IsReadWithOrWithoutAUnit) {
   EXPECT_EQ(parse_duration("1.5m"), 90 * kSecondNs);
   EXPECT_EQ(parse_duration("2h"), 7200 * kSecondNs);
   EXPECT_EQ(parse_duration("7d"), 7 * 86400 * kSecondNs);
+  EXPECT_EQ(parse_duration("730d"), 730 * 86400 * kSecondNs);
   EXPECT_EQ(parse_duration("1e300d"), duration_max_ns);
   for (const char* bad :
        {"", "s", "h", "x", "-1", "-1s", "1w", "1 s", " 1", "1hs", "ms", "1sm", "inf", "nan"}) {

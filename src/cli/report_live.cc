@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/job_path.h"
+#include "base/pid_namespace.h"
 
 namespace headway::cli {
 namespace {
@@ -108,7 +109,9 @@ bool is_held(const std::string& path) {
   const Holder holder = read_holder(fd.get());
   const std::optional<bool> seen = in_lock_table(file, holder.pid);
   if (seen == true) return true;
-  if (seen == false && holder.host == host_name()) return false;
+  // In a container the table does not show the locks of those outside.
+  const bool sees_all = base::pid_namespace() == base::initial_pid_namespace;
+  if (seen == false && sees_all && holder.host == host_name()) return false;
   if (::flock(fd.get(), LOCK_SH | LOCK_NB) != 0) return errno == EWOULDBLOCK;
   ::flock(fd.get(), LOCK_UN);
   return false;

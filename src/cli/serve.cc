@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ namespace {
 using base::Result;
 using base::Status;
 
+constexpr const char* kForEver = "ever";
+
 struct ServeOptions {
   std::string store;
   std::string listen = "127.0.0.1:8743";
@@ -39,6 +42,7 @@ struct ServeOptions {
   double announce_from = 0;
   std::string otlp;
   std::string watch_every = "1h";
+  std::string keep_raw = kForEver, keep_facts = kForEver;
   bool check = false;
   bool demo = false;
   std::string back_up;
@@ -145,6 +149,25 @@ Status choose_listeners(const ServeOptions& given, collector::CollectorOptions& 
   return every.status();
 }
 
+Status parse_keep(const char* option, const std::string& text, std::optional<std::int64_t>& out) {
+  if (text == kForEver) return {};
+  auto time =
+      base::parse_time_option(option, text, 3600, base::duration_max_ns / base::kNsPerSecond);
+  if (time.ok()) out = time.value();
+  return time.status();
+}
+
+Status choose_retention(const ServeOptions& given, collector::RetentionOptions& options) {
+  Status status = parse_keep("--keep-raw", given.keep_raw, options.keep_raw_ns);
+  if (status.ok()) status = parse_keep("--keep-facts", given.keep_facts, options.keep_facts_ns);
+  if (!status.ok() || !options.keep_facts_ns) return status;
+  // Facts are made of records: as long as those are there, they would come again.
+  if (options.keep_raw_ns && *options.keep_raw_ns <= *options.keep_facts_ns) return {};
+  return Status::invalid("--keep-facts " + given.keep_facts +
+                         ": is shorter than --keep-raw; records are not kept longer than what they "
+                         "add up to");
+}
+
 Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   if (Status status = parse_listen(given.listen, options.server); !status.ok()) return status;
   options.server.certificate_file = given.certificate;
@@ -154,6 +177,7 @@ Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   options.handler.demo = given.demo;
   options.handler.started_ns = base::real_ns();
   options.audit = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  if (Status status = choose_retention(given, options.retention); !status.ok()) return status;
   return choose_listeners(given, options);
 }
 
@@ -193,7 +217,7 @@ Status run(ServeOptions given) {
   raise_descriptor_limit();
   collector::CollectorOptions options;
   if (Status status = choose(given, options); !status.ok()) return status;
-  auto store = open_store(given.store, true);
+  auto store = open_store(given.store, store::Purpose::collect);
   if (!store.ok()) return store.status();
   const std::string path = store_path(given.store).value();
   const bool postgres = store::is_postgres_url(path);
@@ -212,7 +236,7 @@ Status run(ServeOptions given) {
 }
 
 int check(const ServeOptions& given) {
-  auto store = open_store(given.store, false);
+  auto store = open_store(given.store, store::Purpose::look);
   if (!store.ok()) return fail_cleanly(store.status());
   auto wrong = (*store)->check();
   if (!wrong.ok()) return fail_cleanly(wrong.status());
@@ -222,7 +246,7 @@ int check(const ServeOptions& given) {
 }
 
 int back_up(const ServeOptions& given) {
-  auto store = open_store(given.store, false);
+  auto store = open_store(given.store, store::Purpose::look);
   if (!store.ok()) return fail_cleanly(store.status());
   const Status status = (*store)->back_up(given.back_up);
   if (!status.ok()) return fail_cleanly(status);
@@ -245,6 +269,13 @@ void add_serve(Verb& app, int& exit_code) {
                    "How often to look for regressions; off: never, as on all but one of several "
                    "collectors of a store (default: 1h)")
       ->type_name("TIME|off");
+  verb->add_option("--keep-raw", given->keep_raw,
+                   "How long to keep the records of jobs that are no longer heard of, as in 90d; "
+                   "their attempts stay in the fleet's account (default: ever)")
+      ->type_name("TIME|ever");
+  verb->add_option("--keep-facts", given->keep_facts,
+                   "How long to keep that, too, as in 730d (default: ever)")
+      ->type_name("TIME|ever");
   verb->add_option("--webhook", given->webhooks,
                    "Where to send what is found and what is gone, signed with "
                    "HEADWAY_WEBHOOK_SECRET; of one tenant, as TENANT=URL. Can be repeated")

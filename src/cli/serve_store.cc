@@ -38,15 +38,17 @@ Result<std::string> store_name(const std::string& given) {
   return path;
 }
 
-Result<std::unique_ptr<store::Store>> open_store(const std::string& given, bool alone) {
+Result<std::unique_ptr<store::Store>> open_store(const std::string& given, store::Purpose purpose) {
   auto path = store_path(given);
   if (!path.ok()) return path.status();
-  if (store::is_postgres_url(*path)) return store::open_postgres({*path});
+  if (store::is_postgres_url(*path)) {
+    return store::open_postgres({.url = *path, .purpose = purpose});
+  }
   const std::string folder = std::filesystem::path(*path).parent_path().string();
-  if (!folder.empty()) {
+  if (!folder.empty() && purpose != store::Purpose::look) {
     if (Status status = base::make_dirs(folder); !status.ok()) return status;
   }
-  return store::open_sqlite({*path, alone});
+  return store::open_sqlite({*path, purpose});
 }
 
 }  // namespace headway::cli

@@ -15,9 +15,9 @@ Option* add_store_option(Verb& verb, std::string& store);
 base::Result<std::string> store_path(const std::string& given);
 // The same for people to read.
 base::Result<std::string> store_name(const std::string& given);
-// `alone`: as the collector that takes batches. Several share a PostgreSQL database, but not a
-// file.
-base::Result<std::unique_ptr<store::Store>> open_store(const std::string& given, bool alone);
+// Several collectors share a PostgreSQL database, but not a file.
+base::Result<std::unique_ptr<store::Store>> open_store(const std::string& given,
+                                                       store::Purpose purpose);
 
 void add_serve_token(Verb& serve, int& exit_code);
 

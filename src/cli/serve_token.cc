@@ -26,7 +26,7 @@ struct TokenOptions {
 };
 
 int add(const TokenOptions& given) {
-  auto store = open_store(given.store, false);
+  auto store = open_store(given.store, store::Purpose::change);
   if (!store.ok()) return fail_cleanly(store.status());
   const std::string secret = collector::draw_token();
   store::Token token;
@@ -53,7 +53,7 @@ int add(const TokenOptions& given) {
 }
 
 int list(const TokenOptions& given) {
-  auto store = open_store(given.store, false);
+  auto store = open_store(given.store, store::Purpose::look);
   if (!store.ok()) return fail_cleanly(store.status());
   auto tokens = (*store)->tokens();
   if (!tokens.ok()) return fail_cleanly(tokens.status());
@@ -74,7 +74,7 @@ int list(const TokenOptions& given) {
 }
 
 int remove(const TokenOptions& given) {
-  auto store = open_store(given.store, false);
+  auto store = open_store(given.store, store::Purpose::change);
   if (!store.ok()) return fail_cleanly(store.status());
   auto removed = (*store)->remove_token(given.id);
   if (!removed.ok()) return fail_cleanly(removed.status());

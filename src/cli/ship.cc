@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/duration.h"
@@ -15,6 +16,7 @@
 #include "cli/human.h"
 #include "cli/output.h"
 #include "cli/report_live.h"
+#include "cli/ship_pending.h"
 #include "cli/verb.h"
 #include "ingest/shipper.h"
 #include "interchange/job_input.h"
@@ -26,8 +28,9 @@ namespace {
 using base::Result;
 using base::Status;
 
-constexpr int kNice = 10;                             // beside ranks that train
-constexpr std::int64_t kLookAtAgentNs = 100'000'000;  // whose end waits for us
+constexpr int kNice = 10;                                     // beside ranks that train
+constexpr std::int64_t kCatchUpPauseNs = base::kNsPerSecond;  // beside a job that runs
+constexpr std::int64_t kLookAtAgentNs = 100'000'000;          // whose end waits for us
 
 struct ShipVerbOptions {
   std::string job;
@@ -37,6 +40,7 @@ struct ShipVerbOptions {
   bool follow = false;
   bool every_host = false;
   bool json = false;
+  bool unsent = false;
   int until_fd = -1;  // of an agent: closed, nobody writes any more
 };
 
@@ -50,15 +54,23 @@ Status check_url(const std::string& url) {
                          "http://127.0.0.1:8743");
 }
 
+Result<ingest::Destination> destination(const ShipVerbOptions& given) {
+  ingest::Destination to;
+  to.url = given.to;
+  if (const char* url = std::getenv("HEADWAY_COLLECTOR"); given.to.empty() && url != nullptr) {
+    to.url = url;
+  }
+  while (to.url.ends_with('/')) to.url.pop_back();
+  if (Status status = check_url(to.url); !status.ok()) return status;
+  if (const char* token = std::getenv("HEADWAY_TOKEN"); token != nullptr) to.token = token;
+  return to;
+}
+
 Result<ingest::ShipOptions> resolve(const ShipVerbOptions& given) {
   ingest::ShipOptions options;
-  options.to.url = given.to;
-  if (const char* url = std::getenv("HEADWAY_COLLECTOR"); given.to.empty() && url != nullptr) {
-    options.to.url = url;
-  }
-  while (options.to.url.ends_with('/')) options.to.url.pop_back();
-  if (Status status = check_url(options.to.url); !status.ok()) return status;
-  if (const char* token = std::getenv("HEADWAY_TOKEN"); token != nullptr) options.to.token = token;
+  auto to = destination(given);
+  if (!to.ok()) return to.status();
+  options.to = std::move(*to);
   const auto root = base::jobs_root(given.dir);
   if (!root.ok()) return root.status();
   options.job = given.job;
@@ -138,16 +150,72 @@ int summary(const ShipVerbOptions& given, const ingest::ShipOptions& options,
   return code != kExitOk ? code : all ? kExitOk : kExitCheckFailed;
 }
 
-int ship(const ShipVerbOptions& given) {
-  const auto options = resolve(given);
-  if (!options.ok()) return fail_cleanly(options.status());
-  const auto patience = base::parse_time_option("--wait", given.wait, 0, 7 * 24 * 3600);
-  if (!patience.ok()) return fail(patience.status());
+sigset_t block_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+void tell(const std::string& note) {
+  if (!note.empty()) fmt::print(stderr, "headway: {}\n", note);
+}
+
+// A run's sender sends what earlier jobs have left, too, but not when the run's end waits for it.
+std::optional<CatchUp> earlier_jobs(const ShipVerbOptions& given,
+                                    const ingest::ShipOptions& options, net::Transport& transport) {
+  if (given.until_fd < 0) return {};
+  note_unsent(options.job_dir, options.to.url);
+  const auto root = base::jobs_root(given.dir);
+  if (!root.ok()) return {};
+  return std::optional<CatchUp>(std::in_place, transport, options.to, root.value(), options.job,
+                                kCatchUpPauseNs);
+}
+
+int ship_unsent(const ShipVerbOptions& given) {
+  if (!given.job.empty() || given.follow) {
+    return fail(
+        Status::invalid("--unsent is of all earlier jobs; name none, and leave --follow out"));
+  }
+  const auto to = destination(given);
+  if (!to.ok()) return fail_cleanly(to.status());
+  const auto root = base::jobs_root(given.dir);
+  if (!root.ok()) return fail_cleanly(root.status());
+  const auto patience = base::parse_time_option("--wait", given.wait, 0, 7 * 24 * 3600);
+  if (!patience.ok()) return fail(patience.status());
+  const sigset_t signals = block_stop_signals();
+  net::CurlTransport transport(net::CurlOptions{});
+  CatchUp earlier(transport, to.value(), root.value(), "", 0);
+  std::int64_t progress_ns = base::clock_ns(CLOCK_MONOTONIC);
+  while (!earlier.over()) {
+    const std::int64_t now_ns = base::clock_ns(CLOCK_MONOTONIC);
+    const std::size_t sent = earlier.batches_sent();
+    const CatchUp::Step step = earlier.step(now_ns, base::real_ns());
+    tell(step.note);
+    if (earlier.batches_sent() != sent) progress_ns = now_ns;
+    const std::int64_t left_ns = progress_ns + patience.value() - now_ns;
+    if (left_ns < 0 || (step.wait_ns > 0 &&
+                        wait_for_stop(signals, std::min(step.wait_ns, left_ns + 1), nullptr))) {
+      break;
+    }
+  }
+  const bool all = earlier.over() && earlier.refused_journals() == 0;
+  const int code =
+      given.json
+          ? print_json({{"jobs", earlier.jobs_sent()}, {"complete", all}})
+          : print_out(fmt::format("{} sent to {}{}\n", plural(earlier.jobs_sent(), "earlier job"),
+                                  to.value().url, all ? "" : "; not all: see above"));
+  return code != kExitOk ? code : all ? kExitOk : kExitCheckFailed;
+}
+
+int ship(const ShipVerbOptions& given) {
+  const auto options = resolve(given);
+  if (!options.ok()) return fail_cleanly(options.status());
+  const auto patience = base::parse_time_option("--wait", given.wait, 0, 7 * 24 * 3600);
+  if (!patience.ok()) return fail(patience.status());
+  const sigset_t signals = block_stop_signals();
   net::CurlTransport transport(net::CurlOptions{});
   ingest::Shipper shipper(transport, options.value(), static_cast<std::uint64_t>(base::real_ns()));
   std::int64_t progress_ns = base::clock_ns(CLOCK_MONOTONIC);
@@ -155,13 +223,15 @@ int ship(const ShipVerbOptions& given) {
   bool still_running = false;
   Writers writers(given, options.value().job_dir);
   if (given.until_fd >= 0) (void)::nice(kNice);
+  std::optional<CatchUp> earlier = earlier_jobs(given, options.value(), transport);
   while (!shipper.done()) {
     const std::int64_t now_ns = base::clock_ns(CLOCK_MONOTONIC);
     const bool alive = writers.alive();
     const ingest::Shipper::Round round = shipper.round(now_ns, base::real_ns(), !alive);
-    if (!round.note.empty()) fmt::print(stderr, "headway: {}\n", round.note);
+    tell(round.note);
+    if (alive && round.caught_up && earlier) tell(earlier->step(now_ns, base::real_ns()).note);
     // A job that runs is followed to its end where that was asked for; else what is there is sent.
-    if (alive && round.idle && !given.follow) {
+    if (alive && round.caught_up && !given.follow) {
       still_running = true;
       break;
     }
@@ -177,6 +247,7 @@ int ship(const ShipVerbOptions& given) {
     }
     if (wait_ns > 0 && wait_for_stop(signals, wait_ns, alive ? &writers : nullptr)) break;
   }
+  if (shipper.done()) forget_unsent(options.value().job_dir);
   return summary(given, options.value(), shipper, still_running);
 }
 
@@ -192,6 +263,8 @@ void add_ship(Verb& app, int& exit_code) {
   verb->add_flag("--follow", given->follow, "While the job runs, too, until it is over");
   verb->add_flag("--every-host", given->every_host,
                  "Journals of other machines in the folder, too");
+  verb->add_flag("--unsent", given->unsent,
+                 "What earlier jobs of this machine, run with --collector, could not send");
   verb->add_option("--wait", given->wait,
                    "Give up when the collector takes nothing for so long (1m)")
       ->type_name("TIME");
@@ -201,9 +274,11 @@ void add_ship(Verb& app, int& exit_code) {
       "The token, where the collector wants one, is read from HEADWAY_TOKEN. Whatever was sent\n"
       "before is not sent again.\n"
       "\n"
-      "Example:\n"
-      "  headway ship nightly --to http://127.0.0.1:8743");
-  verb->callback([given, &exit_code] { exit_code = ship(*given); });
+      "Examples:\n"
+      "  headway ship nightly --to http://127.0.0.1:8743\n"
+      "  headway ship --unsent --to http://127.0.0.1:8743");
+  verb->callback(
+      [given, &exit_code] { exit_code = given->unsent ? ship_unsent(*given) : ship(*given); });
 }
 
 }  // namespace headway::cli

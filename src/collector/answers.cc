@@ -26,4 +26,9 @@ net::ServerAnswer later_answer(int status, std::string_view text, int retry_afte
   return answer;
 }
 
+net::ServerAnswer trouble_answer(const base::Status& status) {
+  if (status.code() == base::Code::not_found) return error_answer(404, status.message());
+  return later_answer(503, status.message(), 5);
+}
+
 }  // namespace headway::collector

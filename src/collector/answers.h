@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
 #include "net/http_server.h"
 
 namespace headway::collector {
@@ -12,5 +13,7 @@ namespace headway::collector {
 // {"error": "…"}
 [[nodiscard]] net::ServerAnswer error_answer(int status, std::string_view text);
 [[nodiscard]] net::ServerAnswer later_answer(int status, std::string_view text, int retry_after_s);
+// Of a job that cannot be told: it is not there any more, or not now.
+[[nodiscard]] net::ServerAnswer trouble_answer(const base::Status& status);
 
 }  // namespace headway::collector

@@ -18,10 +18,6 @@
 namespace headway::collector {
 namespace {
 
-net::ServerAnswer trouble(const base::Status& status) {
-  return later_answer(503, status.message(), 5);
-}
-
 // An answer: there is no report.
 std::optional<net::ServerAnswer> make_report(Jobs& jobs, const std::string& tenant,
                                              const std::string& job, std::int64_t now_ns,
@@ -30,7 +26,7 @@ std::optional<net::ServerAnswer> make_report(Jobs& jobs, const std::string& tena
     report = metrics::make_report(view.result, view.names);
     report.state = metrics::job_state_name(metrics::job_state(view.result, view.alive));
   });
-  if (!found.ok()) return trouble(found.status());
+  if (!found.ok()) return trouble_answer(found.status());
   if (!found.value()) return error_answer(404, fmt::format("there is no job {}", job));
   return std::nullopt;
 }

@@ -114,6 +114,7 @@ CollectorCounts Collector::counts() const {
   }
   if (otlp_) out.otlp = otlp_->counts();
   out.webhook = webhook_->counts();
+  out.retention = retention_->counts();
   return out;
 }
 
@@ -214,6 +215,11 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
       [collector = out.get()](const std::vector<store::AlertRow>& alerts) {
         collector->tell_alerts(alerts);
       });
+  out->retention_ = std::make_unique<Retention>(
+      *out->store_, *out->tables_, std::move(options.retention), options.log,
+      [collector = out.get()](const std::vector<std::string>& tenants) {
+        collector->publish_fleets(tenants);
+      });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
@@ -263,6 +269,10 @@ void Collector::look_for_regressions() {
   watcher_->look();
 }
 
+void Collector::forget_old() {
+  retention_->look();
+}
+
 void Collector::stop() {
   constexpr int grace_ms = 5000;
   if (!server_) return;
@@ -275,6 +285,7 @@ void Collector::stop() {
   teller_->flush();
   teller_.reset();
   if (otlp_) otlp_->stop();
+  retention_.reset();
   watcher_.reset();
   webhook_.reset();
   intake_.reset();

@@ -23,6 +23,7 @@
 #include "collector/live_feed.h"
 #include "collector/metrics_page.h"
 #include "collector/otlp_export.h"
+#include "collector/retention.h"
 #include "collector/watcher.h"
 #include "collector/webhook.h"
 #include "collector/workers.h"
@@ -41,6 +42,7 @@ struct CollectorOptions {
   WebhookOptions webhook;
   AlertOptions alerts;
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
+  RetentionOptions retention;
   HandlerOptions handler;
   AuditLimits audit_limits;
   std::function<void(const std::string&)> audit;  // who was refused, one line of JSON each
@@ -66,6 +68,8 @@ class Collector {
   void settle();
   // Looks for regressions now, and returns when it has.
   void look_for_regressions();
+  // Forgets what is too old now, and returns when it has.
+  void forget_old();
   // What is under way is answered.
   void stop();
 
@@ -100,6 +104,7 @@ class Collector {
   std::unique_ptr<Alerts> alerts_;
   std::unique_ptr<Webhook> webhook_;
   std::unique_ptr<Watcher> watcher_;
+  std::unique_ptr<Retention> retention_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Handler> handler_;

@@ -66,7 +66,7 @@ class CollectorTest : public ::testing::Test {
     return json::diff(json::parse(wanted), json::parse(told)).dump(1);
   }
   std::string add_token(store::Role role, const std::string& tenant) {
-    auto store = store::open_sqlite({dir_.path() + "/store.db", false});
+    auto store = store::open_sqlite({dir_.path() + "/store.db", store::Purpose::change});
     EXPECT_TRUE(store.ok());
     const std::string secret = draw_token();
     EXPECT_TRUE((*store)->add_token({0, tenant, role, "test", token_hash(secret), 0}).ok());

@@ -83,7 +83,16 @@ Status FactTeller::tell(const Heard& heard, std::vector<store::FactPut>& puts,
   });
   before.changes = heard.changes;
   before.again_ns = base::monotonic_ns() + options_.again_ns;
-  return found.status();
+  // Its batches were forgotten: its facts are as they were.
+  if (!found.ok() && found.status().code() == base::Code::not_found) return {};
+  // What is damaged of one job is said once.
+  if (!found.ok() && found.status().code() != base::Code::corrupt) return found.status();
+  std::string trouble = found.status().message();
+  if (!trouble.empty() && trouble != before.trouble) {
+    log_("job " + heard.job + " of tenant " + heard.tenant + " cannot be told: " + trouble);
+  }
+  before.trouble = std::move(trouble);
+  return {};
 }
 
 void FactTeller::round(Of which) {

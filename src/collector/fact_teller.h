@@ -55,6 +55,7 @@ class FactTeller {
     std::uint64_t changes = 0;
     bool alive = true;
     std::int64_t again_ns = INT64_MIN;               // by the monotonic clock
+    std::string trouble;                             // that was said of it
     std::map<std::int64_t, std::uint32_t> attempts;  // → checksum of the facts in the store
   };
   void run();

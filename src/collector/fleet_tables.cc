@@ -30,6 +30,19 @@ Result<std::vector<std::string>> FleetTables::refresh(const OnChange& on_change)
   return std::vector<std::string>(changed.begin(), changed.end());
 }
 
+Result<std::vector<std::string>> FleetTables::forget(std::int64_t heard_before_ns) {
+  const std::lock_guard alone(refreshing_);
+  std::set<std::string> changed;
+  const Status status = store_.jobs_without_facts(
+      heard_before_ns, [&](const std::string& tenant, const std::string& job) {
+        const std::lock_guard lock(mutex_);
+        const auto table = tables_.find(tenant);
+        if (table != tables_.end() && table->second.erase_job(job)) changed.insert(tenant);
+      });
+  if (!status.ok()) return status;
+  return std::vector<std::string>(changed.begin(), changed.end());
+}
+
 std::shared_ptr<const fleet::Snapshot> FleetTables::snapshot(const std::string& tenant) {
   const std::lock_guard lock(mutex_);
   const auto found = tables_.find(tenant);

@@ -1,5 +1,5 @@
 // The facts of every tenant's attempts in memory, as the store has them: whoever wrote them, this
-// collector or another. Any thread; refresh() by one at a time.
+// collector or another. Any thread; refresh() and forget() one at a time.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,9 @@ class FleetTables {
   // if there is one. The tenants that it was of.
   using OnChange = std::function<void(const store::FactRow&, fleet::Ending)>;
   base::Result<std::vector<std::string>> refresh(const OnChange& on_change = {});
+  // The facts of jobs that were last heard of before then and have none any more. The tenants that
+  // it was of.
+  base::Result<std::vector<std::string>> forget(std::int64_t heard_before_ns);
   // As of the last refresh; of a tenant without facts, an empty one.
   [[nodiscard]] std::shared_ptr<const fleet::Snapshot> snapshot(const std::string& tenant);
   [[nodiscard]] std::vector<std::string> tenants() const;

@@ -25,6 +25,11 @@ namespace {
 
 constexpr int busy_s = 1;           // until a queue is shorter
 constexpr int store_trouble_s = 5;  // until a disk has room
+constexpr int newer_s = 60;         // until this collector is a newer one
+constexpr int damage_s = 60;        // until somebody has mended it
+// More in one commit, and it is the store that is damaged, not some jobs.
+constexpr std::size_t damaged_jobs_max = 16;
+constexpr std::size_t damaged_remembered_max = 10'000;
 
 std::span<const std::byte> bytes_of(const std::string& body) {
   return std::as_bytes(std::span(body));
@@ -40,6 +45,14 @@ void take_away(IntakeLoad& load, const Offered& offered) {
   --load.batches;
   load.bytes -= offered.body.size();
   load.unpacked_bytes -= offered.unpacked_bytes;
+}
+
+// What this collector is too old for is not wrong: a newer one will read it.
+net::ServerAnswer refusal(const Status& status) {
+  if (status.code() == base::Code::unsupported) {
+    return later_answer(503, status.message(), newer_s);
+  }
+  return error_answer(400, status.message());
 }
 
 }  // namespace
@@ -125,8 +138,7 @@ void Intake::run() {
   }
 }
 
-void Intake::keep(std::vector<Offered> offered) {
-  const std::int64_t now_ns = base::real_ns();
+std::vector<Intake::Item> Intake::readable(std::vector<Offered> offered) {
   std::vector<Item> items;
   for (Offered& each : offered) {
     Item item;
@@ -147,37 +159,96 @@ void Intake::keep(std::vector<Offered> offered) {
       const std::lock_guard lock(mutex_);
       ++counts_.refused;
     }
-    item.offered.reply->send(error_answer(400, status.message()));
+    item.offered.reply->send(refusal(status));
   }
-  if (items.empty()) return;
+  return items;
+}
+
+void Intake::keep(std::vector<Offered> offered) {
+  std::vector<Item> items = readable(std::move(offered));
+  std::map<Key, OfJob> by_job;
+  for (Item& item : items) by_job[{item.offered.tenant, item.offered.job}].push_back(&item);
+  std::vector<OfJob> whole, damaged;
+  for (auto& [key, job] : by_job) {
+    (damaged_.contains(key) ? damaged : whole).push_back(std::move(job));
+  }
+  const std::int64_t now_ns = base::real_ns();
+  damaged_in_a_commit_ = 0;
+  if (!whole.empty()) commit(whole, now_ns);
+  for (const OfJob& job : damaged) commit({&job, 1}, now_ns);
+}
+
+// Damage that is some job's alone is found by halves.
+void Intake::commit(std::span<const OfJob> jobs, std::int64_t now_ns) {
   std::vector<store::Append> appends;
-  for (Item& item : items) {
-    appends.push_back({item.offered.tenant, item.offered.job, item.offered.attempt, &item.batch,
-                       bytes_of(item.offered.body), now_ns});
+  std::vector<Item*> items;
+  for (const OfJob& job : jobs) {
+    for (Item* item : job) {
+      items.push_back(item);
+      appends.push_back({item->offered.tenant, item->offered.job, item->offered.attempt,
+                         &item->batch, bytes_of(item->offered.body), now_ns});
+    }
   }
   auto appended = store_.append(appends);
   if (!appended.ok()) {
-    const std::string& why = appended.status().message();
-    {
-      const std::lock_guard lock(mutex_);
-      ++counts_.store_errors;
+    const bool is_damage = appended.status().code() == base::Code::corrupt;
+    if (!is_damage || damaged_in_a_commit_ >= damaged_jobs_max) {
+      return refuse_all(jobs, appended.status());
     }
-    if (why != last_error_) log_(why);
-    last_error_ = why;
-    for (Item& item : items) {
-      item.offered.reply->send(
-          later_answer(503, "the collector cannot write at the moment", store_trouble_s));
-    }
-    return;
+    if (jobs.size() == 1) return refuse_damaged(jobs.front(), appended.status());
+    commit(jobs.first(jobs.size() / 2), now_ns);
+    return commit(jobs.subspan(jobs.size() / 2), now_ns);
   }
   if (!last_error_.empty()) log_("the store takes batches again");
   last_error_.clear();
   for (std::size_t i = 0; i < items.size(); ++i) {
-    jobs_.took(appends[i], (*appended)[i], (*appended)[i].made_job, items[i].slots);
-    answer(items[i], (*appended)[i]);
+    jobs_.took(appends[i], (*appended)[i], (*appended)[i].made_job, items[i]->slots);
+    answer(*items[i], (*appended)[i]);
+  }
+  for (const OfJob& job : jobs) {
+    const Offered& first = job.front()->offered;
+    if (damaged_.erase({first.tenant, first.job}) > 0) {
+      log_(fmt::format("job {} of tenant {} is taken in again", first.job, first.tenant));
+    }
   }
   const std::lock_guard lock(mutex_);
   ++counts_.commits;
+}
+
+void Intake::refuse_all(std::span<const OfJob> jobs, const Status& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.store_errors;
+  }
+  if (why.message() != last_error_) log_(why.message());
+  last_error_ = why.message();
+  for (const OfJob& job : jobs) {
+    for (Item* item : job) {
+      item->offered.reply->send(
+          later_answer(503, "the collector cannot write at the moment", store_trouble_s));
+    }
+  }
+}
+
+// Its sender keeps what it has, and comes again: somebody may mend the store meanwhile.
+void Intake::refuse_damaged(const OfJob& job, const Status& why) {
+  ++damaged_in_a_commit_;
+  {
+    const std::lock_guard lock(mutex_);
+    ++counts_.store_errors;
+  }
+  const Offered& first = job.front()->offered;
+  if (damaged_.size() >= damaged_remembered_max) damaged_.clear();
+  std::string& told = damaged_[{first.tenant, first.job}];
+  if (told != why.message()) {
+    told = why.message();
+    log_(fmt::format("job {} of tenant {} is not taken in, others are: {}", first.job, first.tenant,
+                     told));
+  }
+  for (Item* item : job) {
+    item->offered.reply->send(later_answer(
+        503, fmt::format("what the collector has of job {} is damaged", first.job), damage_s));
+  }
 }
 
 void Intake::answer(const Item& item, const store::Appended& appended) {

@@ -2,6 +2,9 @@
 // next, so that the disk's pace limits how long a batch waits and not how many there are. An answer
 // is given when the batch is durable, or not kept.
 //
+// A job whose rows in the store are damaged costs the others nothing: its batches are told to come
+// later, theirs are kept.
+//
 // offer() from any thread; one thread of its own does the rest.
 #pragma once
 
@@ -10,10 +13,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "collector/jobs.h"
@@ -70,10 +76,16 @@ class Intake {
 
  private:
   struct Item;
+  using Key = std::pair<std::string, std::string>;  // tenant, job
+  using OfJob = std::vector<Item*>;                 // in the order in which they came
   void run();
   std::vector<Offered> next();
   [[nodiscard]] bool is_full(const IntakeLoad& load) const;
   void keep(std::vector<Offered> offered);
+  std::vector<Item> readable(std::vector<Offered> offered);
+  void commit(std::span<const OfJob> jobs, std::int64_t now_ns);
+  void refuse_all(std::span<const OfJob> jobs, const base::Status& why);
+  void refuse_damaged(const OfJob& job, const base::Status& why);
   void answer(const Item& item, const store::Appended& appended);
 
   store::Store& store_;
@@ -87,6 +99,8 @@ class Intake {
   std::chrono::steady_clock::time_point next_commit_{};
   IntakeCounts counts_;
   std::string last_error_;
+  std::map<Key, std::string> damaged_;   // jobs, and what is said of them
+  std::size_t damaged_in_a_commit_ = 0;  // that were found by the one under way
   std::uint64_t offered_ = 0, answered_ = 0;
   bool stop_ = false;
   std::thread thread_;

@@ -102,6 +102,16 @@ Status Jobs::catch_up(Entry& entry, std::unique_lock<std::mutex>& lock, std::int
   return status;
 }
 
+namespace {
+
+Status forgotten(const std::string& name) {
+  return Status::not_found("the records of job " + name +
+                           " were forgotten for their age; what its attempts came to may still be "
+                           "in the fleet's account");
+}
+
+}  // namespace
+
 Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std::int64_t now_ns,
                         const std::function<void(const JobView&)>& use) {
   const Key key(tenant, name);
@@ -112,6 +122,7 @@ Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std:
     if (!row.ok()) return row.status();
     if (!row->has_value()) return false;
     stored = row->value();
+    if (!entry && stored.newest_seq == 0) return forgotten(name);
     if (!entry) entry = find_or_add(key, stored, false);
   }
   std::unique_lock lock(entry->mutex);
@@ -122,6 +133,7 @@ Result<bool> Jobs::view(const std::string& tenant, const std::string& name, std:
   // Something may have come too late to be put where it belongs.
   if (Status status = put_in_order(*entry, lock); !status.ok()) return status;
   const JobKeeper& keeper = *entry->keeper;
+  if (keeper.seq() == 0 && !keeper.must_reread()) return forgotten(name);
   const bool alive = entry->silent_since_ns != INT64_MIN && !keeper.is_final() &&
                      base::monotonic_ns() - entry->silent_since_ns < options_.silent_ns;
   const timeline::JobResult result = keeper.snapshot(alive ? std::optional(now_ns) : std::nullopt);

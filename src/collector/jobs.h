@@ -51,7 +51,7 @@ class Jobs {
   // A batch that the store has taken. `fresh`: the first of its job.
   void took(const store::Append& append, const store::Appended& appended, bool fresh,
             std::span<event::Record> slots);
-  // False: there is no such job.
+  // False: there is no such job. not_found: there was, and its batches were forgotten.
   base::Result<bool> view(const std::string& tenant, const std::string& name, std::int64_t now_ns,
                           const std::function<void(const JobView&)>& use);
   // All in mind.

@@ -70,6 +70,15 @@ void append_server(Families& out, const CollectorCounts& counts) {
       "Rows of the store that could not be read.", counts.facts_unreadable);
 }
 
+void append_retention(Families& out, const RetentionCounts& retention) {
+  put(out, "headway_collector_forgotten_jobs", FamilyType::counter,
+      "Jobs whose records were forgotten for their age.", retention.jobs);
+  put(out, "headway_collector_forgotten_facts", FamilyType::counter,
+      "Attempts whose facts were forgotten for their age.", retention.facts);
+  put(out, "headway_collector_retention_errors", FamilyType::counter,
+      "Times that nothing could be forgotten; it is tried again.", retention.errors);
+}
+
 void append_otlp(Families& out, const CollectorCounts::Otlp& otlp) {
   out.begin("headway_otlp_items", FamilyType::counter, "",
             "Spans and data points on their way to an OpenTelemetry collector, by what became of "
@@ -151,6 +160,7 @@ void append_collector(Families& out, const CollectorCounts& counts) {
   out.add({}, Seconds{counts.started_ns});
   append_intake(out, counts);
   append_server(out, counts);
+  append_retention(out, counts.retention);
   if (counts.otlp) append_otlp(out, *counts.otlp);
   append_webhook(out, counts.webhook);
 }

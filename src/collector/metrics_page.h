@@ -15,6 +15,7 @@
 #include "collector/alert_counts.h"
 #include "collector/fleet_counters.h"
 #include "collector/intake.h"
+#include "collector/retention.h"
 #include "collector/webhook.h"
 #include "fleet/table.h"
 #include "interchange/export_families.h"
@@ -37,6 +38,7 @@ struct CollectorCounts {
   std::uint64_t facts_unreadable = 0;
   std::optional<std::uint64_t> store_free_bytes;  // none: the store is not in a file system here
   WebhookCounts webhook;
+  RetentionCounts retention;
   struct Otlp {
     otlp::SenderCounts sent;
     std::uint64_t waiting = 0;       // requests

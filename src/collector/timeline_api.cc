@@ -177,7 +177,7 @@ net::ServerAnswer job_timeline(store::Store& store, Jobs& jobs, const std::strin
     drawing = draw(view, question);
     row = view.job;
   });
-  if (!found.ok()) return later_answer(503, found.status().message(), 5);
+  if (!found.ok()) return trouble_answer(found.status());
   if (!found.value()) return error_answer(404, "there is no job " + job);
   // The ranks' own rows are read from the store, beside whoever goes on taking the job in.
   auto streams = stored_job(store, row, std::make_shared<event::NameTable>(), {});

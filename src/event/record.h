@@ -66,7 +66,7 @@ struct HeaderFields {
   char host[128];
   std::uint64_t slots_max;      // no limit is ever above this
   std::uint32_t header_crc32c;  // of all the bytes above
-  std::uint32_t reserved;
+  std::uint32_t pid_namespace;  // that `pid` is a number of; 0: unknown
 };
 static_assert(sizeof(HeaderFields) == 496);
 static_assert(offsetof(HeaderFields, header_crc32c) == 488);

@@ -83,7 +83,11 @@ Status check_head(const HeadRecord& head, const HeadRecord& first, std::size_t i
   std::array<char, event::kHeaderBytes> whole{};
   std::memcpy(whole.data(), &head.journal, sizeof(head.journal));
   const auto journal = record::parse_header(whole.data(), whole.size(), place);
-  if (!journal.ok()) return Status::invalid(journal.status().message());
+  if (!journal.ok()) {
+    const bool newer = journal.status().code() == base::Code::unsupported;
+    return {newer ? base::Code::unsupported : base::Code::invalid_input,
+            journal.status().message()};
+  }
   if (std::memchr(head.name, 0, sizeof(head.name)) == nullptr) {
     return refuse(place, "its file's name has no end");
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/pid_namespace.h"
 #include "ingest/batch.h"
 #include "record/journal_reader.h"
 
@@ -111,6 +112,7 @@ bool writer_is_gone(const event::HeaderFields& header) {
   std::copy_n(header.boot_id, theirs.size(), theirs.begin());
   const base::BootId unknown{};
   if (ours != unknown && theirs != unknown && ours != theirs) return true;
+  if (header.pid_namespace != 0 && header.pid_namespace != base::pid_namespace()) return false;
   return ::kill(static_cast<pid_t>(header.pid), 0) != 0 && errno == ESRCH;
 }
 

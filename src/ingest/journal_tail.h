@@ -57,8 +57,9 @@ class JournalTail {
   std::vector<event::Record> buffer_;
 };
 
-// Whether the process that made a journal is gone: of an earlier boot, or no process has its id.
-// An id that another process has got meanwhile is told as alive.
+// Whether the process that made a journal is known to be gone: of an earlier boot, or no process
+// has its id. An id that another process has got meanwhile is told as alive, and so is one of
+// another PID namespace (a container's), which cannot be seen from here.
 [[nodiscard]] bool writer_is_gone(const event::HeaderFields& header);
 
 }  // namespace headway::ingest

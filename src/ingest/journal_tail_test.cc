@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "base/pid_namespace.h"
 #include "ingest/batch.h"
 #include "record/slot_reader.h"
 #include "record/test_util.h"
@@ -196,6 +197,19 @@ TEST(WriterIsGone, KnowsBootsAndProcesses) {
   EXPECT_FALSE(writer_is_gone(header));
   header.boot_id[3] = 1;  // another boot, in which that process lived
   EXPECT_TRUE(writer_is_gone(header));
+}
+
+TEST(WriterIsGone, KnowsNothingOfOtherPidNamespaces) {
+  event::HeaderFields header{};
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ::waitpid(child, nullptr, 0);
+  header.pid = static_cast<std::uint32_t>(child);
+  header.pid_namespace = base::pid_namespace();
+  ASSERT_NE(header.pid_namespace, 0u);
+  EXPECT_TRUE(writer_is_gone(header));
+  header.pid_namespace += 1;  // where that number may be somebody who writes
+  EXPECT_FALSE(writer_is_gone(header));
 }
 
 }  // namespace

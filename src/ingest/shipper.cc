@@ -20,9 +20,10 @@ namespace {
 constexpr std::int64_t shortest_wait_ns = 500'000'000;
 constexpr std::size_t answer_text_max = 200;  // of a refusal, in a note
 
-bool is_ours(const event::HeaderFields& header) {
+bool is_ours(const event::HeaderFields& header, const std::string& host) {
   const base::BootId ours = base::boot_id();
-  return std::equal(ours.begin(), ours.end(), header.boot_id);
+  return std::equal(ours.begin(), ours.end(), header.boot_id) ||
+         (!host.empty() && header.host == host);
 }
 
 std::optional<std::int64_t> retry_after_ns(const net::HttpAnswer& answer) {
@@ -76,7 +77,7 @@ void Shipper::look() {
 void Shipper::open(const std::string& path) {
   auto journal = JournalTail::open(path);
   if (!journal.ok() || (*journal)->header().job != options_.job ||
-      !(options_.every_host || is_ours((*journal)->header()))) {
+      !(options_.every_host || is_ours((*journal)->header(), options_.host))) {
     finished_.insert(path);
     return;
   }
@@ -106,9 +107,29 @@ bool Shipper::add(BatchWriter& batch, Tail& tail, bool over, bool sign_of_life) 
   return true;
 }
 
+// Of one group. Groups that have nothing to say are done with.
+std::uint64_t Shipper::fill_suspects(BatchWriter& batch, bool over) {
+  std::uint64_t attempt = 0;
+  for (; !suspects_.empty(); suspects_.pop_front()) {
+    for (const JournalId& id : suspects_.front()) {
+      Tail* tail = find(id);
+      if (tail == nullptr) continue;
+      attempt = places_.at(id).first;
+      add(batch, *tail, over, false);
+    }
+    if (!batch.empty()) break;
+  }
+  return attempt;
+}
+
 // One attempt's, the oldest that has something to say; which one. Of each journal no more than is
 // read at once, so that no rank waits for another's backlog.
 std::uint64_t Shipper::fill(BatchWriter& batch, bool over, bool sign_of_life) {
+  more_attempts_ = !suspects_.empty();
+  if (more_attempts_) {
+    const std::uint64_t attempt = fill_suspects(batch, over);
+    if (!batch.empty()) return attempt;
+  }
   std::uint64_t attempt = 0;
   const std::uint64_t newest = tails_.empty() ? 0 : tails_.rbegin()->first.first;
   more_attempts_ = false;
@@ -127,7 +148,7 @@ Shipper::Round Shipper::round(std::int64_t now_ns, std::int64_t real_ns, bool ov
   const std::uint64_t attempt = fill(batch, over, now_ns >= next_sign_ns_);
   if (!batch.empty()) return send(batch, attempt, now_ns, real_ns);
   done_ = over && all_open_ && tails_.empty();
-  return {.wait_ns = done_ ? 0 : look_ns, .idle = true};
+  return {.wait_ns = done_ ? 0 : look_ns, .idle = true, .caught_up = true};
 }
 
 Shipper::Round Shipper::send(const BatchWriter& batch, std::uint64_t attempt, std::int64_t now_ns,
@@ -158,9 +179,7 @@ Shipper::Round Shipper::send(const BatchWriter& batch, std::uint64_t attempt, st
     case 413:
     case 415:
     case 422:
-      refuse(batch);
-      return told(0, fmt::format("the collector refuses journals of this job: {}; they stay in {}",
-                                 reason(exchange.answer), options_.job_dir));
+      return refused(batch, reason(exchange.answer));
     default:
       rewind(batch);
       ++counts_.retries;
@@ -171,6 +190,7 @@ Shipper::Round Shipper::send(const BatchWriter& batch, std::uint64_t attempt, st
 // Tails that have been told to their end are closed.
 Shipper::Round Shipper::taken(const BatchWriter& batch, std::size_t bytes) {
   back_off_.reset();
+  if (!suspects_.empty()) suspects_.pop_front();
   ++counts_.batches;
   counts_.slots += batch.slots();
   counts_.bytes += bytes;
@@ -191,6 +211,7 @@ Shipper::Round Shipper::taken(const BatchWriter& batch, std::size_t bytes) {
   const bool was_away = !last_note_.empty();
   last_note_.clear();
   return {.wait_ns = behind ? 0 : look_ns,
+          .caught_up = !behind,
           .note = was_away ? "the collector has taken what had waited" : ""};
 }
 
@@ -244,15 +265,34 @@ void Shipper::rewind(const BatchWriter& batch) {
   }
 }
 
-void Shipper::refuse(const BatchWriter& batch) {
-  for (const ChunkRecord& chunk : batch.chunks()) {
-    const auto place = places_.find(chunk.journal);
-    if (place == places_.end()) continue;
-    finished_.insert(place->second.second);
+// The answer need not say for which of its journals a batch was refused: halves of them are sent
+// until it is known, and only that one is left out from then on.
+Shipper::Round Shipper::refused(const BatchWriter& batch, const std::string& why) {
+  if (!suspects_.empty()) suspects_.pop_front();
+  const std::vector<ChunkRecord>& chunks = batch.chunks();
+  if (chunks.size() > 1) {
+    rewind(batch);
+    const auto group = [&](std::size_t begin, std::size_t end) {
+      std::vector<JournalId> ids;
+      for (std::size_t i = begin; i < end; ++i) ids.push_back(chunks[i].journal);
+      return ids;
+    };
+    suspects_.push_front(group(chunks.size() / 2, chunks.size()));
+    suspects_.push_front(group(0, chunks.size() / 2));
+    return {};
+  }
+  std::string path = options_.job_dir;
+  const auto place = places_.find(chunks.front().journal);
+  if (place != places_.end()) {
+    path = place->second.second;
+    finished_.insert(path);
     tails_.erase(place->second);
     places_.erase(place);
     ++counts_.refused_journals;
   }
+  if (why == last_refusal_) return {};
+  last_refusal_ = why;
+  return {.note = fmt::format("the collector refuses {}: {}; it stays there", path, why)};
 }
 
 }  // namespace headway::ingest

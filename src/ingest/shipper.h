@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -32,12 +33,13 @@ struct ShipOptions {
   std::string job_dir;
   std::string job;          // journals of another one are none of ours
   bool every_host = false;  // journals of other machines in the folder, too
+  std::string host = {};    // of this machine: journals of its earlier boots, too; empty: not
 };
 
 struct ShipCounts {
   std::uint64_t batches = 0, slots = 0, bytes = 0;  // that the collector has taken
   std::uint64_t retries = 0;                        // answers that said later, and none at all
-  std::uint64_t refused_journals = 0;               // which it will not have
+  std::uint64_t refused_journals = 0;               // which it will not have; the others it got
 };
 
 class Shipper {
@@ -52,6 +54,7 @@ class Shipper {
   struct Round {
     std::int64_t wait_ns = 0;  // until the next one; 0: there is more to send
     bool idle = false;         // there was nothing to send
+    bool caught_up = false;    // the collector has all that there was
     std::string note = {};     // one line for a person, when something has changed
   };
   // `over`: nobody writes into the folder any more.
@@ -78,7 +81,8 @@ class Shipper {
   Round later(const net::Exchange& exchange);
   void take_positions(const std::string& body);
   void rewind(const BatchWriter& batch);
-  void refuse(const BatchWriter& batch);
+  std::uint64_t fill_suspects(BatchWriter& batch, bool over);
+  Round refused(const BatchWriter& batch, const std::string& why);
   Round told(std::int64_t wait_ns, const std::string& note);
   Tail* find(const JournalId& id);
 
@@ -88,8 +92,11 @@ class Shipper {
   std::map<Place, Tail> tails_;
   std::map<JournalId, Place> places_;  // of tails_
   std::set<std::string> finished_;     // paths that need not be looked at again
+  // Journals of a batch that was refused, in groups that are sent by themselves until it is known
+  // which ones it was for.
+  std::deque<std::vector<JournalId>> suspects_;
   std::int64_t next_sign_ns_ = INT64_MIN;
-  std::string last_note_;
+  std::string last_note_, last_refusal_;
   bool more_attempts_ = false;  // have something to say, after the one under way
   bool all_open_ = false;       // every path that there is is in tails_ or finished_
   bool done_ = false;

@@ -241,6 +241,39 @@ TEST(Shipper, WhatIsRefusedIsToldAndNotSentAgain) {
   EXPECT_EQ(shipper.counts().refused_journals, 1u);
 }
 
+// Whatever says no to a batch with one of them in it: the others arrive, and the rest of the job.
+TEST(Shipper, OnlyTheJournalThatIsRefusedIsLeftOut) {
+  for (const std::uint32_t bad : {0u, 6u, 12u}) {
+    SCOPED_TRACE(bad);
+    Job job;
+    for (std::uint32_t rank = 0; rank < 13; ++rank) job.steps(1, rank, 100);
+    job.steps(2, 0, 10);
+    const JournalId refused = journal_id(job.journal(1, bad).fixed);
+    SimCollector collector;
+    collector.before = [&]() -> std::optional<net::Exchange> {
+      auto batch = Batch::parse(collector.last.body, "batch");
+      const bool has = std::ranges::any_of(
+          batch->chunks, [&](const ChunkRecord& chunk) { return chunk.journal == refused; });
+      return has ? std::optional(answer(400, R"({"error":"goes on after its end"})"))
+                 : std::nullopt;
+    };
+    Shipper shipper(collector, job.options(), 1);
+    std::vector<std::string> notes;
+    for (int i = 0; i < 1000 && !shipper.done(); ++i) {
+      const Shipper::Round round = shipper.round(i, 0, true);
+      if (!round.note.empty()) notes.push_back(round.note);
+    }
+    ASSERT_TRUE(shipper.done());
+    EXPECT_EQ(shipper.counts().refused_journals, 1u);
+    EXPECT_EQ(collector.slots.size(), 13u);
+    EXPECT_FALSE(collector.slots.contains(refused));
+    EXPECT_EQ(shipper.counts().slots, 1210u);
+    ASSERT_EQ(notes.size(), 1u);
+    EXPECT_THAT(notes[0], HasSubstr(fmt::format("rank-{:05}.hwj: goes on after its end", bad)));
+    EXPECT_LT(collector.requests, 40);
+  }
+}
+
 TEST(Shipper, ATokenThatIsRefusedIsNotTriedAllTheTime) {
   Job job;
   job.steps(1, 0, 10);

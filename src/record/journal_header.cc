@@ -53,7 +53,6 @@ void finish_header(HeaderFields& header) {
   header.version = event::kJournalVersion;
   header.header_bytes = event::kHeaderBytes;
   header.record_bytes = sizeof(event::Record);
-  header.reserved = 0;
   header.header_crc32c = base::crc32c(&header, kChecked);
 }
 

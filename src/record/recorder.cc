@@ -11,6 +11,7 @@
 #include <mutex>
 #include <new>
 
+#include "base/pid_namespace.h"
 #include "base/wide.h"
 #include "event/vocabulary.h"
 #include "record/core.h"
@@ -90,6 +91,7 @@ event::HeaderFields make_header(const Settings& s, const base::TickClock& clock)
   h.local_rank = s.local_rank;
   h.world_size = s.world_size;
   h.pid = static_cast<std::uint32_t>(::getpid());
+  h.pid_namespace = base::pid_namespace();
   h.clock_hz = clock.hz;
   const base::Instant now = base::take_instant(clock.kind);
   h.anchor_ticks = now.ticks;

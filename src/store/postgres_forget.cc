@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "store/postgres_locks.h"
 #include "store/postgres_partitions.h"
 
 namespace headway::store {
@@ -16,6 +17,7 @@ using Kind = PostgresConnection::Kind;
 
 // Jobs of one transaction: senders of the same jobs wait for it.
 constexpr std::int64_t jobs_at_once = 100;
+constexpr std::int64_t facts_at_once = 2'000;
 // Dropping a partition needs the whole table for a moment. Who wants to use it meanwhile has to
 // wait for those who do already and for us, so we do not wait long: there is a next time.
 constexpr int drop_wait_ms = 500;
@@ -94,10 +96,7 @@ Status drop(PostgresConnection& db, const PostgresWeek& week) {
   return needed.value() ? Status() : db.run("DROP TABLE IF EXISTS " + week.table);
 }
 
-}  // namespace
-
-Result<std::uint64_t> forget_batches(PostgresConnection& db, std::int64_t heard_before_ns) {
-  const PostgresPatience patience(db);
+Result<std::uint64_t> forget_all_batches(PostgresConnection& db, std::int64_t heard_before_ns) {
   auto weeks = weeks_of(db, heard_before_ns);
   if (!weeks.ok()) return weeks.status();
   std::uint64_t forgotten = 0;
@@ -114,6 +113,71 @@ Result<std::uint64_t> forget_batches(PostgresConnection& db, std::int64_t heard_
     if (!status.ok() && db.sqlstate() != "55P03") return status;  // else somebody uses it
   }
   return forgotten;
+}
+
+// The counter's row as for a writer of facts: two who delete and put the same facts cannot wait for
+// each other then.
+Result<std::uint64_t> forget_some_facts(PostgresConnection& db, std::int64_t heard_before_ns) {
+  auto locked = db.ask("SELECT change FROM counter FOR NO KEY UPDATE");
+  if (!locked.ok()) return locked.status();
+  PostgresParams params;
+  auto done = db.ask(
+      "DELETE FROM fact WHERE (job, attempt) IN (SELECT job, attempt FROM fact JOIN job ON key = "
+      "job WHERE heard_ns < $1 LIMIT $2)",
+      params.add(heard_before_ns).add(facts_at_once));
+  if (!done.ok()) return done.status();
+  return static_cast<std::uint64_t>(done->changed());
+}
+
+Result<std::uint64_t> forget_all_facts(PostgresConnection& db, std::int64_t heard_before_ns) {
+  std::uint64_t forgotten = 0;
+  for (std::uint64_t some = 1; some > 0; forgotten += some) {
+    const Status status = db.transaction(Kind::write, [&]() -> Status {
+      auto facts = forget_some_facts(db, heard_before_ns);
+      some = facts.ok() ? *facts : 0;
+      return facts.status();
+    });
+    if (!status.ok()) return status;
+  }
+  return forgotten;
+}
+
+// Holds the lock for as long as it takes. A connection that is lost meanwhile loses it, too.
+template <typename Work>
+Result<std::uint64_t> alone(PostgresConnection& db, const Work& work) {
+  const PostgresPatience patience(db);
+  PostgresParams lock;
+  auto got = db.ask("SELECT pg_try_advisory_lock($1)::int4::int8", lock.add(kForgetLock));
+  if (!got.ok()) return got.status();
+  if (got->integer(0, 0) == 0) return std::uint64_t{0};
+  auto done = work();
+  PostgresParams unlock;
+  auto given = db.ask("SELECT pg_advisory_unlock($1)::int4::int8", unlock.add(kForgetLock));
+  if (done.ok() && !given.ok()) return given.status();
+  return done;
+}
+
+}  // namespace
+
+Result<std::uint64_t> forget_batches(PostgresConnection& db, std::int64_t heard_before_ns) {
+  return alone(db, [&] { return forget_all_batches(db, heard_before_ns); });
+}
+
+Result<std::uint64_t> forget_facts(PostgresConnection& db, std::int64_t heard_before_ns) {
+  return alone(db, [&] { return forget_all_facts(db, heard_before_ns); });
+}
+
+Status jobs_without_facts(
+    PostgresConnection& db, std::int64_t heard_before_ns,
+    const std::function<void(const std::string& tenant, const std::string& job)>& take) {
+  PostgresParams params;
+  auto rows = db.ask(
+      "SELECT tenant, name FROM job WHERE heard_ns < $1 AND NOT EXISTS(SELECT 1 FROM fact WHERE "
+      "job = key)",
+      params.add(heard_before_ns));
+  if (!rows.ok()) return rows.status();
+  for (int i = 0; i < rows->size(); ++i) take(rows->text(i, 0), rows->text(i, 1));
+  return {};
 }
 
 }  // namespace headway::store

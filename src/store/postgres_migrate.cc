@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "store/postgres_locks.h"
-#include "store/postgres_schema.h"
 
 namespace headway::store {
 namespace {
@@ -11,8 +10,6 @@ namespace {
 using base::Result;
 using base::Status;
 using Kind = PostgresConnection::Kind;
-
-constexpr std::int64_t newest = kPostgresSteps.size();
 
 // 0: there is nothing yet.
 Result<std::int64_t> version_of(PostgresConnection& db) {
@@ -27,7 +24,7 @@ Result<std::int64_t> version_of(PostgresConnection& db) {
   return version->size() == 0 || version->is_null(0, 0) ? 0 : version->integer(0, 0);
 }
 
-Status refuse_newer(PostgresConnection& db, std::int64_t version) {
+Status refuse_newer(PostgresConnection& db, std::int64_t version, std::int64_t newest) {
   if (version <= newest) return {};
   return {base::Code::unsupported,
           fmt::format("{}: has schema version {}; this build knows up to {}, install a newer "
@@ -35,13 +32,14 @@ Status refuse_newer(PostgresConnection& db, std::int64_t version) {
                       db.address().name(), version, newest)};
 }
 
-Status step_up(PostgresConnection& db) {
+Status step_up(PostgresConnection& db, std::span<const char* const> steps) {
+  const auto newest = static_cast<std::int64_t>(steps.size());
   PostgresParams lock;
   auto locked = db.ask("SELECT 1::int8 FROM pg_advisory_xact_lock($1)", lock.add(kSchemaLock));
   if (!locked.ok()) return locked.status();
   auto version = version_of(db);  // another one may have been faster
   if (!version.ok()) return version.status();
-  if (Status status = refuse_newer(db, *version); !status.ok()) return status;
+  if (Status status = refuse_newer(db, *version, newest); !status.ok()) return status;
   if (*version == 0) {
     // A schema that was made for us need not be ours to make.
     auto there = db.ask("SELECT 1::int8 FROM pg_namespace WHERE nspname = 'headway'");
@@ -55,10 +53,9 @@ Status step_up(PostgresConnection& db) {
     if (!status.ok()) return status;
   }
   for (std::int64_t step = *version; step < newest; ++step) {
-    if (Status status = db.run(kPostgresSteps[static_cast<std::size_t>(step)]); !status.ok()) {
-      return status;
-    }
-    Status status = db.run(fmt::format("INSERT INTO schema_version(version) VALUES({})", step + 1));
+    Status status = db.run(steps[static_cast<std::size_t>(step)]);
+    if (!status.ok()) return status;
+    status = db.run(fmt::format("INSERT INTO schema_version(version) VALUES({})", step + 1));
     if (!status.ok()) return status;
   }
   return {};
@@ -66,12 +63,19 @@ Status step_up(PostgresConnection& db) {
 
 }  // namespace
 
-Status migrate_postgres(PostgresConnection& db) {
+Status migrate_postgres(PostgresConnection& db, Purpose purpose,
+                        std::span<const char* const> steps) {
+  const auto newest = static_cast<std::int64_t>(steps.size());
   auto version = version_of(db);
   if (!version.ok()) return version.status();
-  if (Status status = refuse_newer(db, *version); !status.ok()) return status;
-  if (*version == newest) return {};
-  return db.transaction(Kind::write, [&] { return step_up(db); });
+  if (Status status = refuse_newer(db, *version, newest); !status.ok()) return status;
+  if (*version == 0 && purpose == Purpose::look) {
+    return Status::not_found(db.address().name() +
+                             ": holds no store of Headway; --store names another one");
+  }
+  // Others may be using it as it is.
+  if (*version == newest || (*version > 0 && purpose != Purpose::collect)) return {};
+  return db.transaction(Kind::write, [&] { return step_up(db, steps); });
 }
 
 }  // namespace headway::store

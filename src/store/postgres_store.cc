@@ -26,8 +26,8 @@ class PostgresStore final : public Store {
  public:
   PostgresStore(PostgresAddress address, PostgresTimeouts timeouts)
       : pool_(std::move(address), timeouts), appender_(pool_) {}
-  Status migrate() {
-    return write([](PostgresConnection& db) { return migrate_postgres(db); });
+  Status migrate(Purpose purpose) {
+    return write([&](PostgresConnection& db) { return migrate_postgres(db, purpose); });
   }
 
   [[nodiscard]] bool is_shared() const override { return true; }
@@ -45,7 +45,16 @@ class PostgresStore final : public Store {
   Status facts(std::int64_t after_change, const std::function<bool(const FactRow&)>& take) override;
   Result<std::optional<AlertRow>> put_alert(AlertRow alert, const std::string& before) override;
   Result<std::vector<AlertRow>> alerts(const std::string& tenant, std::size_t rows_max) override;
-  Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override;
+  Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override {
+    return forget(
+        [&](PostgresConnection& db) { return store::forget_batches(db, heard_before_ns); });
+  }
+  Result<std::uint64_t> forget_facts(std::int64_t heard_before_ns) override {
+    return forget([&](PostgresConnection& db) { return store::forget_facts(db, heard_before_ns); });
+  }
+  Status jobs_without_facts(
+      std::int64_t heard_before_ns,
+      const std::function<void(const std::string&, const std::string&)>& take) override;
   Result<std::vector<Token>> tokens() override;
   Result<bool> has_had_tokens() override;
   Result<Token> add_token(Token token) override;
@@ -56,6 +65,8 @@ class PostgresStore final : public Store {
  private:
   using Work = std::function<Status(PostgresConnection&)>;
   Status write(const Work& work);
+  Result<std::uint64_t> forget(
+      const std::function<Result<std::uint64_t>(PostgresConnection&)>& work);
   // A second time, on another connection, where the first one was lost: `work` must not mind.
   Status read(const Work& work);
   // One question with an answer that is whole.
@@ -232,15 +243,18 @@ Result<std::vector<AlertRow>> PostgresStore::alerts(const std::string& tenant,
   return out;
 }
 
-Result<std::uint64_t> PostgresStore::forget_batches(std::int64_t heard_before_ns) {
-  std::uint64_t jobs = 0;
-  const Status status = write([&](PostgresConnection& db) -> Status {
-    auto forgotten = store::forget_batches(db, heard_before_ns);
-    if (forgotten.ok()) jobs = *forgotten;
-    return forgotten.status();
-  });
-  if (!status.ok()) return status;
-  return jobs;
+Result<std::uint64_t> PostgresStore::forget(
+    const std::function<Result<std::uint64_t>(PostgresConnection&)>& work) {
+  auto db = pool_.take_to_write();
+  if (!db.ok()) return db.status();
+  return work(**db);
+}
+
+Status PostgresStore::jobs_without_facts(
+    std::int64_t heard_before_ns,
+    const std::function<void(const std::string&, const std::string&)>& take) {
+  return read(
+      [&](PostgresConnection& db) { return store::jobs_without_facts(db, heard_before_ns, take); });
 }
 
 Result<std::vector<Token>> PostgresStore::tokens() {
@@ -333,7 +347,7 @@ Result<std::unique_ptr<Store>> open_postgres(const PostgresOptions& options) {
   auto address = PostgresAddress::parse(options.url);
   if (!address.ok()) return address.status();
   auto store = std::make_unique<PostgresStore>(std::move(*address), options.timeouts);
-  if (Status status = store->migrate(); !status.ok()) return status;
+  if (Status status = store->migrate(options.purpose); !status.ok()) return status;
   return std::unique_ptr<Store>(std::move(store));
 }
 

@@ -13,6 +13,7 @@ namespace headway::store {
 struct PostgresOptions {
   std::string url;  // postgres://USER@HOST/DATABASE
   PostgresTimeouts timeouts{};
+  Purpose purpose = Purpose::collect;
 };
 
 base::Result<std::unique_ptr<Store>> open_postgres(const PostgresOptions& options);

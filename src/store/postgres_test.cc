@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <array>
 #include <atomic>
 #include <random>
 #include <sstream>
 #include <thread>
 
+#include "base/crc32c.h"
+#include "store/postgres_migrate.h"
 #include "store/postgres_suite.h"
 
 namespace headway::store {
@@ -45,6 +48,75 @@ TEST_F(Postgres, ANewerSchemaIsRefused) {
   open();
   sql("INSERT INTO headway.schema_version VALUES(99)");
   EXPECT_THAT(failure(url_), HasSubstr("schema version 99"));
+}
+
+TEST_F(Postgres, WhoOnlyLooksMakesNothing) {
+  const auto store = open_postgres({.url = url_, .purpose = Purpose::look});
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.status().code(), base::Code::not_found);
+  EXPECT_THAT(store.status().message(), HasSubstr("holds no store of Headway"));
+  EXPECT_EQ(sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'headway'"), "0");
+  open();
+  EXPECT_TRUE(open_postgres({.url = url_, .purpose = Purpose::look}).ok());
+}
+
+// What is out there was made by these very bytes.
+TEST(PostgresSchema, AReleasedStepNeverChanges) {
+  constexpr std::array<std::uint32_t, 1> released = {1237616010u};
+  ASSERT_LE(released.size(), kPostgresSteps.size());
+  for (std::size_t i = 0; i < released.size(); ++i) {
+    const std::string_view text = kPostgresSteps[i];
+    EXPECT_EQ(base::crc32c(text.data(), text.size()), released[i]) << "step " << i + 1;
+  }
+}
+
+// A database of the first version with a job in it, brought to a second one by several at once
+// while somebody of the first uses it.
+TEST_F(Postgres, AnOlderDatabaseIsBroughtForwardOnceBySeveral) {
+  const char* kSecond =
+      "ALTER TABLE job ADD COLUMN note text NOT NULL DEFAULT 'none';"
+      "CREATE TABLE second(n bigint); INSERT INTO second VALUES(1);";
+  const std::array<const char*, 2> steps = {kPostgresSteps[0], kSecond};
+  auto address = PostgresAddress::parse(url_);
+  const auto migrate = [&](Purpose purpose, std::span<const char* const> to) {
+    auto db = PostgresConnection::open(*address, {});
+    EXPECT_TRUE(db.ok());
+    return migrate_postgres(**db, purpose, to);
+  };
+  ASSERT_TRUE(migrate(Purpose::collect, std::span(steps).first(1)).ok());
+  const auto older = open();
+  Sender sender(0);
+  ASSERT_TRUE(append_one(*older, sender.batch(0, 5)).ok());
+  // Tools that are newer leave it to the collectors.
+  ASSERT_TRUE(migrate(Purpose::look, steps).ok());
+  ASSERT_TRUE(migrate(Purpose::change, steps).ok());
+  EXPECT_EQ(sql("SELECT max(version) FROM headway.schema_version"), "1");
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (std::uint64_t at = 5; !over || at < 50; at += 5) {
+      auto out = append_one(*older, sender.batch(at, 5));
+      EXPECT_TRUE(out.ok()) << out.status().message();
+    }
+  });
+  std::vector<std::thread> newer;
+  for (int i = 0; i < 4; ++i) {
+    newer.emplace_back([&] {
+      const base::Status status = migrate(Purpose::collect, steps);
+      EXPECT_TRUE(status.ok()) << status.message();
+    });
+  }
+  for (std::thread& each : newer) each.join();
+  over = true;
+  writer.join();
+  EXPECT_EQ(
+      sql("SELECT string_agg(version::text, ' ' ORDER BY version) FROM headway.schema_version"),
+      "1 2");
+  EXPECT_EQ(sql("SELECT count(*) FROM headway.second"), "1");
+  EXPECT_EQ(sql("SELECT note FROM headway.job"), "none");
+  EXPECT_GE(slots_of(*older), 50u);
+  EXPECT_THAT(older->check().value(), IsEmpty());
+  // Who comes later and is older is told so.
+  EXPECT_THAT(failure(url_), HasSubstr("schema version 2; this build knows up to 1"));
 }
 
 TEST_F(Postgres, ManyOpenAnEmptyDatabaseAtOnce) {

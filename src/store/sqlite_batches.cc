@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "store/batch_journals.h"
 #include "store/blob.h"
+#include "store/sqlite_facts.h"
 
 namespace headway::store {
 
@@ -110,7 +111,7 @@ Status SqliteBatches::keep(const Append& append, const ingest::ProgressMap& befo
   newest_seq_.reset();
   row = next_seq_.step();
   if (!row.ok()) return row.status();
-  HW_CHECK(row.value());
+  if (!row.value()) return no_counter(db_);
   out.seq = next_seq_.integer(0);
   next_seq_.reset();
   return add_batch_.bind(1, out.seq)
@@ -148,11 +149,11 @@ Status SqliteBatches::append(const Append& append, Appended& out) {
   return touch_job_.bind(1, append.received_ns).bind(2, out.job).run();
 }
 
-Result<std::uint64_t> SqliteBatches::forget(std::int64_t heard_before_ns, std::size_t jobs_max) {
+Result<std::uint64_t> SqliteBatches::forget(std::int64_t heard_before_ns, std::size_t rows_max) {
   std::vector<JobKey> jobs;
   Statement old = db_.prepare(
       "SELECT key FROM job WHERE heard_ns<? AND EXISTS(SELECT 1 FROM batch WHERE job=key) LIMIT ?");
-  old.bind(1, heard_before_ns).bind(2, static_cast<std::int64_t>(jobs_max));
+  old.bind(1, heard_before_ns).bind(2, static_cast<std::int64_t>(rows_max));
   while (true) {
     const auto row = old.step();
     if (!row.ok()) return row.status();
@@ -162,11 +163,16 @@ Result<std::uint64_t> SqliteBatches::forget(std::int64_t heard_before_ns, std::s
   old.reset();
   Statement batches = db_.prepare("DELETE FROM batch WHERE job=?");
   Statement journals = db_.prepare("DELETE FROM journal WHERE job=?");
+  std::uint64_t forgotten = 0;
+  std::size_t rows = 0;
   for (const JobKey job : jobs) {
+    if (rows >= rows_max) break;
     if (Status status = batches.bind(1, job).run(); !status.ok()) return status;
+    rows += static_cast<std::size_t>(db_.changes());
     if (Status status = journals.bind(1, job).run(); !status.ok()) return status;
+    ++forgotten;
   }
-  return jobs.size();
+  return forgotten;
 }
 
 }  // namespace headway::store

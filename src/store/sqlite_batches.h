@@ -16,9 +16,10 @@ class SqliteBatches {
   explicit SqliteBatches(Connection& db);
 
   base::Status append(const Append& append, Appended& out);
-  // Of at most so many jobs that were last heard of before then, their batches and how far their
-  // journals are: what is sent again later is taken from its beginning. How many jobs.
-  base::Result<std::uint64_t> forget(std::int64_t heard_before_ns, std::size_t jobs_max);
+  // Of some jobs that were last heard of before then, their batches and how far their journals are:
+  // what is sent again later is taken from its beginning. Of no further job once so many rows are
+  // gone. How many jobs; 0: there is none left.
+  base::Result<std::uint64_t> forget(std::int64_t heard_before_ns, std::size_t rows_max);
 
  private:
   base::Result<JobKey> job_of(const Append& append);

@@ -16,6 +16,7 @@ Status put_facts(Connection& db, std::span<const FactPut> facts) {
       "bytes=excluded.bytes WHERE excluded.upto_seq>=upto_seq");
   for (const FactPut& fact : facts) {
     if (Status status = count.run(); !status.ok()) return status;
+    if (db.changes() != 1) return no_counter(db);
     Status status = put.bind(1, fact.job)
                         .bind(2, fact.attempt)
                         .bind(3, fact.upto_seq)
@@ -45,6 +46,56 @@ Status read_facts(Connection& db, std::int64_t after_change,
     fact.bytes.assign(bytes.begin(), bytes.end());
     if (!take(fact)) return {};
   }
+}
+
+Result<std::uint64_t> forget_facts(Connection& db, std::int64_t heard_before_ns,
+                                   std::size_t rows_max) {
+  Statement forget = db.prepare(
+      "DELETE FROM fact WHERE rowid IN (SELECT fact.rowid FROM fact JOIN job ON job.key=fact.job "
+      "WHERE heard_ns<? LIMIT ?)");
+  const Status status =
+      forget.bind(1, heard_before_ns).bind(2, static_cast<std::int64_t>(rows_max)).run();
+  if (!status.ok()) return status;
+  return static_cast<std::uint64_t>(db.changes());
+}
+
+Status jobs_without_facts(
+    Connection& db, std::int64_t heard_before_ns,
+    const std::function<void(const std::string& tenant, const std::string& job)>& take) {
+  Statement ask = db.prepare(
+      "SELECT tenant, name FROM job WHERE heard_ns<? AND NOT EXISTS(SELECT 1 FROM fact WHERE "
+      "job=key)");
+  ask.bind(1, heard_before_ns);
+  while (true) {
+    const auto row = ask.step();
+    if (!row.ok()) return row.status();
+    if (!row.value()) return {};
+    take(ask.text(0), ask.text(1));
+  }
+}
+
+Status no_counter(const Connection& db) {
+  return Status::corrupt(db.path() +
+                         ": the table counter has not one row; run `headway serve --check`, or go "
+                         "back to a back-up");
+}
+
+Status check_counter(Connection& db, std::vector<std::string>& wrong) {
+  Statement there = db.prepare("SELECT count(*) FROM sqlite_master WHERE name='counter'");
+  auto row = there.step();
+  if (!row.ok()) return row.status();
+  if (there.integer(0) == 0) return {};  // of the first schema
+  Statement ask = db.prepare(
+      "SELECT count(*), coalesce(max(seq), 0) < (SELECT coalesce(max(seq), 0) FROM batch), "
+      "coalesce(max(change), 0) < (SELECT coalesce(max(change), 0) FROM fact) FROM counter");
+  row = ask.step();
+  if (!row.ok()) return row.status();
+  if (ask.integer(0) != 1) {
+    wrong.push_back(db.path() + ": the table counter has not one row");
+  } else if (ask.integer(1) != 0 || ask.integer(2) != 0) {
+    wrong.push_back(db.path() + ": batches or facts have larger numbers than the counter");
+  }
+  return {};
 }
 
 Result<bool> put_alert(Connection& db, AlertRow& alert, const std::string& before) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -25,8 +26,9 @@ namespace {
 using base::Result;
 using base::Status;
 
-// Between two portions of what is forgotten, others may write.
-constexpr std::size_t forget_jobs_max = 64;
+// Between two portions of what is forgotten, others may write. As many as one commit takes in.
+constexpr std::size_t forget_rows_max = 2'000;
+constexpr auto newest_version = static_cast<std::int64_t>(kSchemaSteps.size());
 
 class SqliteStore final : public Store {
  public:
@@ -46,6 +48,10 @@ class SqliteStore final : public Store {
   Result<std::optional<AlertRow>> put_alert(AlertRow alert, const std::string& before) override;
   Result<std::vector<AlertRow>> alerts(const std::string& tenant, std::size_t rows_max) override;
   Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) override;
+  Result<std::uint64_t> forget_facts(std::int64_t heard_before_ns) override;
+  Status jobs_without_facts(
+      std::int64_t heard_before_ns,
+      const std::function<void(const std::string&, const std::string&)>& take) override;
   Result<std::vector<Token>> tokens() override;
   Result<bool> has_had_tokens() override;
   Result<Token> add_token(Token token) override;
@@ -76,7 +82,9 @@ class SqliteStore final : public Store {
 
   explicit SqliteStore(std::string path) : path_(std::move(path)) {}
   Status lock_file();
-  Status migrate();
+  Result<std::int64_t> version_of(Connection& db);
+  Status migrate(bool is_ours);
+  Status look();
   Result<Reader> reader();
 
   const std::string path_;
@@ -98,38 +106,63 @@ Status SqliteStore::lock_file() {
                          ": another collector has this store; stop it, or use another file");
 }
 
-Status SqliteStore::migrate() {
+Result<std::int64_t> SqliteStore::version_of(Connection& db) {
+  Statement ask = db.prepare("PRAGMA user_version");
+  const auto row = ask.step();
+  if (!row.ok()) return row.status();
+  const std::int64_t version = ask.integer(0);
+  if (version <= newest_version) return version;
+  return Status(base::Code::unsupported,
+                fmt::format("{}: has schema version {}; this build knows up to {}, install a "
+                            "newer Headway",
+                            path_, version, newest_version));
+}
+
+// `is_ours`: nobody else uses it. Else only what is empty is given its tables: an older collector
+// may be at work there.
+Status SqliteStore::migrate(bool is_ours) {
   Connection& db = *writer_;
   return db.transaction([&]() -> Status {
-    Statement ask = db.prepare("PRAGMA user_version");
-    const auto row = ask.step();
-    if (!row.ok()) return row.status();
-    const std::int64_t version = ask.integer(0);
-    ask.reset();
-    if (version > static_cast<std::int64_t>(kSchemaSteps.size())) {
-      return Status(base::Code::unsupported,
-                    fmt::format("{}: has schema version {}; this build knows up to {}, install a "
-                                "newer Headway",
-                                path_, version, kSchemaSteps.size()));
+    auto version = version_of(db);
+    if (!version.ok()) return version.status();
+    if (*version == newest_version || (*version > 0 && !is_ours)) return {};
+    for (std::int64_t step = *version; step < newest_version; ++step) {
+      const char* sql = kSchemaSteps[static_cast<std::size_t>(step)];
+      if (Status status = db.run(sql); !status.ok()) return status;
     }
-    for (auto step = static_cast<std::size_t>(version); step < kSchemaSteps.size(); ++step) {
-      if (Status status = db.run(kSchemaSteps[step]); !status.ok()) return status;
-    }
-    return db.run(fmt::format("PRAGMA user_version={}", kSchemaSteps.size()).c_str());
+    return db.run(fmt::format("PRAGMA user_version={}", newest_version).c_str());
   });
+}
+
+// Whether there is a store, without touching it.
+Status SqliteStore::look() {
+  if (::access(path_.c_str(), F_OK) != 0) {
+    return Status::not_found(path_ + ": there is no store; --store names another one");
+  }
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  auto version = version_of(**db);
+  if (!version.ok()) return version.status();
+  if (*version > 0) return {};
+  return Status::not_found(path_ + ": holds no store of Headway; --store names another one");
 }
 
 Result<std::unique_ptr<Store>> SqliteStore::open(const SqliteOptions& options) {
   std::unique_ptr<SqliteStore> store(new SqliteStore(options.path));
-  if (options.exclusive) {
+  if (options.purpose == Purpose::look) {
+    if (Status status = store->look(); !status.ok()) return status;
+    return std::unique_ptr<Store>(std::move(store));
+  }
+  const bool is_ours = options.purpose == Purpose::collect;
+  if (is_ours) {
     if (Status status = store->lock_file(); !status.ok()) return status;
   }
   auto db = Connection::open(options.path, Connection::Mode::write);
   if (!db.ok()) return db.status();
   store->writer_ = std::move(*db);
-  if (Status status = store->migrate(); !status.ok()) return status;
+  if (Status status = store->migrate(is_ours); !status.ok()) return status;
   store->batches_.emplace(*store->writer_);
-  if (options.exclusive) {
+  if (is_ours) {
     auto log = SqliteLog::begin(*store->writer_, store->writer_mutex_, options.log_pages);
     if (!log.ok()) return log.status();
     store->log_ = std::move(*log);
@@ -292,14 +325,33 @@ Result<std::uint64_t> SqliteStore::forget_batches(std::int64_t heard_before_ns) 
     std::uint64_t jobs = 0;
     const std::lock_guard lock(writer_mutex_);
     const Status status = writer_->transaction([&]() -> Status {
-      auto some = batches_->forget(heard_before_ns, forget_jobs_max);
+      auto some = batches_->forget(heard_before_ns, forget_rows_max);
       if (some.ok()) jobs = *some;
       return some.status();
     });
     if (!status.ok()) return status;
     forgotten += jobs;
-    if (jobs < forget_jobs_max) return forgotten;
+    if (jobs == 0) return forgotten;
   }
+}
+
+Result<std::uint64_t> SqliteStore::forget_facts(std::int64_t heard_before_ns) {
+  std::uint64_t forgotten = 0;
+  while (true) {
+    const std::lock_guard lock(writer_mutex_);
+    auto some = store::forget_facts(*writer_, heard_before_ns, forget_rows_max);
+    if (!some.ok()) return some.status();
+    forgotten += *some;
+    if (*some == 0) return forgotten;
+  }
+}
+
+Status SqliteStore::jobs_without_facts(
+    std::int64_t heard_before_ns,
+    const std::function<void(const std::string&, const std::string&)>& take) {
+  auto db = reader();
+  if (!db.ok()) return db.status();
+  return store::jobs_without_facts(**db, heard_before_ns, take);
 }
 
 Result<std::vector<Token>> SqliteStore::tokens() {
@@ -379,6 +431,7 @@ Result<std::vector<std::string>> SqliteStore::check() {
   }
   // What is damaged so much is not looked into further.
   if (!out.empty()) return out;
+  if (Status status = check_counter(**db, out); !status.ok()) out.push_back(status.message());
   if (Status status = check_batches(*this, out); !status.ok()) out.push_back(status.message());
   return out;
 }

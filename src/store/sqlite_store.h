@@ -11,9 +11,9 @@ namespace headway::store {
 
 struct SqliteOptions {
   std::string path;
-  // Two collectors on one file would each take the other's jobs for their own. Without: the tools
-  // that look at a file or add a token beside a running collector.
-  bool exclusive = true;
+  // Two collectors on one file would each take the other's jobs for their own: only one may
+  // collect. The other purposes are those of tools beside it.
+  Purpose purpose = Purpose::collect;
   int log_pages = 16384;  // of 4 KiB: how far the log grows before it is moved into the database
 };
 

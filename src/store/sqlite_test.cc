@@ -43,7 +43,60 @@ TEST_F(Sqlite, ASecondCollectorIsRefused) {
   const auto second = open_sqlite({path_});
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(second.status().message(), HasSubstr("another collector has this store"));
-  EXPECT_TRUE(open_sqlite({path_, false}).ok());  // a tool that only looks
+  EXPECT_TRUE(open_sqlite({path_, Purpose::look}).ok());  // a tool that only looks
+}
+
+TEST_F(Sqlite, WhoOnlyLooksMakesAndChangesNothing) {
+  const auto nothing = open_sqlite({path_, Purpose::look});
+  ASSERT_FALSE(nothing.ok());
+  EXPECT_EQ(nothing.status().code(), base::Code::not_found);
+  EXPECT_THAT(nothing.status().message(), HasSubstr("there is no store"));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  record::write_bytes(path_, "");
+  const auto empty = open_sqlite({path_, Purpose::look});
+  ASSERT_FALSE(empty.ok());
+  EXPECT_THAT(empty.status().message(), HasSubstr("holds no store of Headway"));
+  const auto version = [&] {
+    auto db = Connection::open(path_, Connection::Mode::read);
+    Statement ask = (*db)->prepare("PRAGMA user_version");
+    EXPECT_TRUE(ask.step().ok());
+    return ask.integer(0);
+  };
+  {  // which an older collector may be using
+    auto db = Connection::open(path_, Connection::Mode::write);
+    ASSERT_TRUE((*db)->run(kSchemaSteps[0]).ok());
+    ASSERT_TRUE((*db)->run("PRAGMA user_version=1").ok());
+  }
+  for (const Purpose purpose : {Purpose::look, Purpose::change}) {
+    auto store = open_sqlite({path_, purpose});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    EXPECT_THAT((*store)->check().value(), IsEmpty());
+    EXPECT_THAT((*store)->tokens().value(), IsEmpty());
+    EXPECT_EQ(version(), 1);
+  }
+  open();
+  EXPECT_EQ(version(), static_cast<std::int64_t>(kSchemaSteps.size()));
+}
+
+TEST_F(Sqlite, AMissingCounterIsDamageAndNotTheEnd) {
+  const auto store = open();
+  Sender sender(0);
+  auto first = append_one(*store, sender.batch(0, 5));
+  ASSERT_TRUE(first.ok());
+  auto db = Connection::open(path_, Connection::Mode::write);
+  ASSERT_TRUE((*db)->run("DELETE FROM counter").ok());
+  const auto out = append_one(*store, sender.batch(5, 5));
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.status().code(), base::Code::corrupt);
+  EXPECT_THAT(out.status().message(), HasSubstr("the table counter has not one row"));
+  const auto put = store->put_facts(std::vector<FactPut>{{first->job, 1, 1, {}}});
+  EXPECT_EQ(put.code(), base::Code::corrupt);
+  EXPECT_THAT(store->check().value(), ::testing::ElementsAre(HasSubstr("counter")));
+  ASSERT_TRUE((*db)->run("INSERT INTO counter VALUES(0, 0)").ok());
+  EXPECT_THAT(store->check().value(), ::testing::ElementsAre(HasSubstr("larger numbers")));
+  ASSERT_TRUE((*db)->run("UPDATE counter SET seq=1").ok());
+  EXPECT_EQ(append_one(*store, sender.batch(5, 5))->judgement.verdict, Verdict::news);
+  EXPECT_THAT(store->check().value(), IsEmpty());
 }
 
 TEST_F(Sqlite, ANewerSchemaIsRefused) {
@@ -59,7 +112,7 @@ TEST_F(Sqlite, ANewerSchemaIsRefused) {
 
 // What is out there was made by these very bytes.
 TEST(SqliteSchema, AReleasedStepNeverChanges) {
-  constexpr std::array<std::uint32_t, 1> released = {849956935u};
+  constexpr std::array<std::uint32_t, 2> released = {849956935u, 1160933028u};
   ASSERT_LE(released.size(), kSchemaSteps.size());
   for (std::size_t i = 0; i < released.size(); ++i) {
     const std::string_view text = kSchemaSteps[i];

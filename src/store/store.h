@@ -23,6 +23,13 @@ namespace headway::store {
 
 using JobKey = std::int64_t;  // this store's own
 
+// What a store is opened for.
+enum class Purpose : std::uint8_t {
+  collect,  // made where there is none, and brought up to the newest schema
+  change,   // made where there is none; else left in the schema that a collector may be using
+  look,     // must be there; nothing is written
+};
+
 enum class Role : std::uint8_t { ingest = 1, read = 2, admin = 3 };
 [[nodiscard]] std::string_view role_name(Role role);
 [[nodiscard]] std::optional<Role> role_of(std::string_view name);
@@ -148,6 +155,16 @@ class Store {
   // are: what is sent again is taken from its beginning. What they added up to (facts) stays, and
   // no seq is used again. How many jobs.
   virtual base::Result<std::uint64_t> forget_batches(std::int64_t heard_before_ns) = 0;
+  // Forgets also what they added up to; the job's name stays. How many facts.
+  virtual base::Result<std::uint64_t> forget_facts(std::int64_t heard_before_ns) = 0;
+  // Where several share a store, only one forgets at a time: for who comes meanwhile there is
+  // nothing to do.
+  //
+  // Of those that were last heard of before then, the ones without facts: for who remembers facts
+  // that somebody else has forgotten.
+  virtual base::Status jobs_without_facts(
+      std::int64_t heard_before_ns,
+      const std::function<void(const std::string& tenant, const std::string& job)>& take) = 0;
 
   virtual base::Result<std::vector<Token>> tokens() = 0;
   // Whether there is a token, or was one: removing the last must not open what was closed.

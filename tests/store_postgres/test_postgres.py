@@ -174,15 +174,18 @@ def test_what_is_wrong_is_told_in_one_line(server: Server, tmp_path: Path) -> No
         assert "s3cret" not in done.stdout + done.stderr
         return done.stderr
 
-    assert "pg_dump" in fails("--back-up", str(tmp_path / "copy"))
     with_secret = server.url.replace("headway@", "headway:s3cret@")
     assert "has no database nowhere" in fails("--check", store=with_secret[:-7] + "nowhere")
     assert "postgres://USER@HOST" in fails("--check", store="postgres://u:s3cret@h:x/d")
     refused = fails("--check", store="postgres://u:s3cret@127.0.0.1:1/d")
     assert "postgres://u@127.0.0.1:1/d" in refused and "Connection refused" in refused
+    assert "holds no store of Headway" in fails("--check", store=with_secret)
+    words = [HEADWAY, "serve", "token", "add", "--role", "read", "--store", with_secret]
+    assert subprocess.run(words, capture_output=True).returncode == 0
     good = subprocess.run(
         [HEADWAY, "serve", "--check", "--store", with_secret], capture_output=True, text=True
     )
     assert good.returncode == 0 and good.stdout == f"{server.url}: good\n", good
+    assert "pg_dump" in fails("--back-up", str(tmp_path / "copy"))
     server.sql("INSERT INTO headway.schema_version VALUES(99)")
     assert "schema version 99" in fails("--check")
