@@ -160,10 +160,11 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
       *out->store_, *out->alerts_, std::move(options.watcher), options.log,
       [collector = out.get()](const Alert& alert) { collector->tell_alert(alert); });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
+  out->lanes_ = std::make_unique<LaneCache>();
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
       Parts{*out->store_, *out->access_, *out->jobs_, *out->intake_, *out->workers_, *out->tables_,
-            out->feed_, *out->alerts_, *out->watcher_,
+            out->feed_, *out->alerts_, *out->watcher_, *out->lanes_,
             [collector = out.get()](const std::string& tenant) {
               return collector->families(tenant);
             }},
@@ -199,8 +200,8 @@ void Collector::settle() {
   teller_->flush();
 }
 
-void Collector::look_for_regressions() {
-  watcher_->look();
+void Collector::look_for_regressions(std::optional<std::int64_t> as_of_ns) {
+  watcher_->look(as_of_ns);
 }
 
 void Collector::stop() {
