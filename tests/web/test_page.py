@@ -81,7 +81,7 @@ def test_first_load_is_small_and_nothing_is_inline(built: Path) -> None:
 @pytest.mark.skipif(not CHROMIUM, reason="needs chromium: ./dev setup")
 @pytest.mark.skipif(not HEADWAY.exists(), reason="needs a built headway: ./dev build")
 def test_the_page_of_a_real_collector(built: Path) -> None:
-    """What `headway serve --demo` itself serves, in a real browser: nothing of it is stood in for."""
+    """What `headway serve --demo` itself serves, in a real browser; nothing is stood in for."""
     print(run("npm", "run", "test:real", HEADWAY_PAGE_DIST=str(built), HEADWAY_BIN=str(HEADWAY)))
 
 
