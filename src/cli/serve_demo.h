@@ -27,9 +27,9 @@ class DemoFleet {
   DemoFleet& operator=(const DemoFleet&) = delete;
   [[nodiscard]] std::string store() const { return folder_ + "/store.db"; }
 
-  // All that has happened until `now_ns`.
+  // All that has happened until `now_ns`, with what would have been found on the way.
   void fill(collector::Collector& collector, std::int64_t now_ns);
-  // Every second: what the jobs that run have done since.
+  // Every second: what the jobs that run have done since, and now and then that they are there.
   void go_on(collector::Collector& collector, std::int64_t now_ns);
 
  private:
@@ -38,10 +38,13 @@ class DemoFleet {
     demo::ToldJob told;
     std::vector<std::vector<std::size_t>> sent;  // by attempt
   };
-  void send(collector::Collector& collector, Running& job, std::int64_t now_ns);
+  static constexpr std::int64_t sign_every_ns = 10'000'000'000;
+  static void send(collector::Collector& collector, Running& job, std::int64_t now_ns);
+  static void say_alive(collector::Collector& collector, const Running& job, std::int64_t now_ns);
 
   std::string folder_;
   std::vector<Running> running_;
+  std::int64_t next_sign_ns_ = 0;
 };
 
 }  // namespace headway::cli

@@ -221,10 +221,11 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
         collector->publish_fleets(tenants);
       });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
+  out->lanes_ = std::make_unique<LaneCache>();
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
   out->handler_ = std::make_unique<Handler>(
       Parts{*out->store_, *out->access_, *out->audit_, *out->jobs_, *out->intake_, *out->workers_,
-            *out->tables_, out->feed_, *out->alerts_, *out->watcher_,
+            *out->tables_, out->feed_, *out->alerts_, *out->watcher_, *out->lanes_,
             [collector = out.get()](const std::string& tenant, bool whole) {
               return collector->families(tenant, whole);
             }},
@@ -265,8 +266,8 @@ void Collector::settle() {
   teller_->flush();
 }
 
-void Collector::look_for_regressions() {
-  watcher_->look();
+void Collector::look_for_regressions(std::optional<std::int64_t> as_of_ns) {
+  watcher_->look(as_of_ns);
 }
 
 void Collector::forget_old() {

@@ -66,8 +66,8 @@ class Collector {
   void take_in(const std::string& job, std::uint64_t attempt, std::string body);
   // All that was taken in until now is in the fleet's account.
   void settle();
-  // Looks for regressions now, and returns when it has.
-  void look_for_regressions();
+  // Looks for regressions, and returns when it has. `as_of_ns`: as if it were then, else now.
+  void look_for_regressions(std::optional<std::int64_t> as_of_ns = {});
   // Forgets what is too old now, and returns when it has.
   void forget_old();
   // What is under way is answered.
@@ -106,6 +106,7 @@ class Collector {
   std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<Retention> retention_;
   std::unique_ptr<Intake> intake_;
+  std::unique_ptr<LaneCache> lanes_;
   std::unique_ptr<Workers> workers_;
   std::unique_ptr<Handler> handler_;
   std::unique_ptr<net::HttpServer> server_;

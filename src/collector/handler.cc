@@ -13,6 +13,7 @@
 #include "collector/fleet_question.h"
 #include "collector/host_guard.h"
 #include "collector/page.h"
+#include "collector/rank_choice.h"
 #include "collector/timeline_api.h"
 #include "fleet/catalogue.h"
 #include "ingest/format.h"
@@ -170,13 +171,17 @@ ServerAnswer Handler::timeline(const Route& route, const ServerRequest& request,
   auto from = number_of(request, "from_ns", INT64_MIN, -timeline::kTimeMax, timeline::kTimeMax);
   auto to = number_of(request, "to_ns", INT64_MIN, -timeline::kTimeMax, timeline::kTimeMax);
   auto slices = number_of(request, "slices", question.slices, 1, timeline::LaneWindow::slices_max);
-  for (const base::Status& status : {from.status(), to.status(), slices.status()}) {
+  const std::string* ranks_text = request.argument("ranks");
+  auto ranks = parse_ranks(ranks_text == nullptr ? "" : *ranks_text, timeline_ranks_max);
+  for (const base::Status& status : {from.status(), to.status(), slices.status(), ranks.status()}) {
     if (!status.ok()) return error_answer(400, status.message());
   }
   if (*from != INT64_MIN) question.from_ns = *from;
   if (*to != INT64_MIN) question.to_ns = *to;
   question.slices = static_cast<std::uint32_t>(*slices);
-  return job_timeline(parts_.store, parts_.jobs, tenant, route.job, question, base::real_ns());
+  question.ranks = std::move(*ranks);
+  return job_timeline({parts_.store, parts_.jobs, parts_.lanes}, tenant, route.job, question,
+                      base::real_ns());
 }
 
 ServerAnswer Handler::answer(const Route& route, const ServerRequest& request,

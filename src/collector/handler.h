@@ -15,6 +15,7 @@
 #include "collector/fleet_tables.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
+#include "collector/lane_cache.h"
 #include "collector/live_feed.h"
 #include "collector/metrics_page.h"
 #include "collector/route.h"
@@ -37,6 +38,7 @@ struct Parts {
   LiveFeed& feed;
   Alerts& alerts;
   Watcher& watcher;
+  LaneCache& lanes;
   // What /metrics tells a tenant. `whole`: of the collector, too.
   std::function<std::vector<interchange::Family>(const std::string& tenant, bool whole)> families;
 };

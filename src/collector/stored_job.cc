@@ -69,8 +69,8 @@ class StoredSource final : public event::EventSource {
 }  // namespace
 
 Result<event::JobStreams> stored_job(store::Store& store, const store::JobRow& job,
-                                     std::shared_ptr<event::NameTable> names,
-                                     const OnOpen& on_open) {
+                                     std::shared_ptr<event::NameTable> names, const OnOpen& on_open,
+                                     std::optional<std::uint64_t> only_attempt) {
   auto journals = store.journals(job.key);
   if (!journals.ok()) return journals.status();
   event::JobStreams out;
@@ -78,6 +78,7 @@ Result<event::JobStreams> stored_job(store::Store& store, const store::JobRow& j
   out.names = names;
   std::map<std::uint64_t, std::shared_ptr<StoredAttempt>> attempts;
   for (const store::JournalRow& row : *journals) {
+    if (only_attempt && row.progress.attempt != *only_attempt) continue;
     std::shared_ptr<StoredAttempt>& attempt = attempts[row.progress.attempt];
     if (!attempt) {
       auto opened = StoredAttempt::open(store, job.key, row.progress.attempt);

@@ -3,8 +3,10 @@
 // time for all streams of a job.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/status.h"
 #include "event/stream.h"
@@ -20,9 +22,11 @@ inline constexpr std::size_t unpacked_bytes_max = 64u << 20;  // kept of an atte
 using OnOpen =
     std::function<void(const store::JournalRow&, const std::shared_ptr<record::SlotReader>&)>;
 
-// Streams share `names`. What cannot be read later ends its stream, and its loss says so.
+// Of all attempts, or of one. Streams share `names`. What cannot be read later ends its stream, and
+// its loss says so.
 base::Result<event::JobStreams> stored_job(store::Store& store, const store::JobRow& job,
                                            std::shared_ptr<event::NameTable> names,
-                                           const OnOpen& on_open = {});
+                                           const OnOpen& on_open = {},
+                                           std::optional<std::uint64_t> only_attempt = {});
 
 }  // namespace headway::collector

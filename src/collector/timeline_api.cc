@@ -4,10 +4,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "collector/answers.h"
-#include "collector/stored_job.h"
+#include "collector/rank_choice.h"
 #include "event/vocabulary.h"
 #include "failure/redact.h"
 #include "fleet/bucket_words.h"
@@ -25,6 +27,7 @@ using timeline::LaneWindow;
 struct DrawnAttempt {
   std::int64_t id = 0;
   bool failed = false;
+  std::int64_t begin_ns = 0, end_ns = 0;
   std::int64_t high_water = INT64_MIN;  // before it
   Lane own;
 };
@@ -33,6 +36,7 @@ struct Drawing {
   LaneWindow window;
   std::int64_t begin_ns = 0, end_ns = 0;
   bool use_steps = false;
+  ChosenRanks ranks;
   std::vector<DrawnAttempt> attempts;
   nlohmann::json failures = nlohmann::json::array();
 };
@@ -55,12 +59,14 @@ nlohmann::json lane_json(std::int64_t attempt, std::optional<std::uint32_t> rank
 
 nlohmann::json failure_json(const timeline::AttemptResult& attempt, const event::NameTable& names) {
   const timeline::Failure& failure = *attempt.failure;
-  nlohmann::json out = {{"t_ns", failure.t_ns},
-                        {"attempt", attempt.id},
-                        {"rank", nullptr},
-                        {"origin", event::origin_name(failure.info.origin)},
-                        {"reason", failure::redact_line(names.text(failure.info.reason))}};
+  nlohmann::json out = {
+      {"t_ns", failure.t_ns}, {"attempt", attempt.id},
+      {"rank", nullptr},      {"origin", event::origin_name(failure.info.origin)},
+      {"category", nullptr},  {"reason", failure::redact_line(names.text(failure.info.reason))}};
   if (failure.info.rank != HW_RANK_UNKNOWN) out["rank"] = failure.info.rank;
+  for (const auto& [key, value] : attempt.facts.attrs) {
+    if (names.text(key) == "failure_category") out["category"] = names.text(value);
+  }
   return out;
 }
 
@@ -73,6 +79,7 @@ Drawing draw(const JobView& view, const TimelineQuestion& question) {
                 question.slices};
   out.window.to_ns = std::max(out.window.to_ns, out.window.from_ns);
   out.use_steps = job.used_step_numbers;
+  out.ranks = choose_ranks(job, question.ranks, timeline_ranks_max);
   std::int64_t high_water = INT64_MIN;
   for (std::size_t i = 0; i < job.attempts.size(); ++i) {
     const timeline::AttemptResult& attempt = job.attempts[i];
@@ -82,8 +89,8 @@ Drawing draw(const JobView& view, const TimelineQuestion& question) {
       LaneWindow own = out.window;
       own.from_ns = std::max(own.from_ns, i == 0 ? out.begin_ns : begin_ns);
       own.to_ns = std::min(own.to_ns, attempt.end_ns);
-      out.attempts.push_back({attempt.id, attempt.outcome == timeline::Outcome::failed, high_water,
-                              ledger_lane(job.ledger, own)});
+      out.attempts.push_back({attempt.id, attempt.outcome == timeline::Outcome::failed, begin_ns,
+                              attempt.end_ns, high_water, ledger_lane(job.ledger, own)});
     }
     high_water = std::max(high_water, attempt.high_water);
     if (attempt.failure) out.failures.push_back(failure_json(attempt, *view.names.names));
@@ -91,71 +98,40 @@ Drawing draw(const JobView& view, const TimelineQuestion& question) {
   return out;
 }
 
-struct RankRow {
-  std::uint32_t rank = 0;
-  std::string host;
-  Lane lane;
-};
-
-// Reads ranks of an attempt, and notes its checkpoints.
-class RankReader {
+// Each save of the job once, as the last of the ranks on show told it: a job has what all of them
+// have.
+class Checkpoints {
  public:
-  RankReader(const Drawing& drawing, const event::JobStreams& streams)
-      : drawing_(drawing), streams_(streams) {}
-
-  std::vector<RankRow> read(const DrawnAttempt& attempt) {
-    std::vector<const event::Stream*> ranks;
-    for (const event::Stream& stream : streams_.streams) {
-      if (stream.info.attempt == attempt.id && stream.info.rank != HW_RANK_AGENT) {
-        ranks.push_back(&stream);
+  void take(std::int64_t attempt, const std::vector<KeptLane::Save>& saves) {
+    for (const KeptLane::Save& save : saves) {
+      const Name name{attempt, save.step, save.state};
+      const auto known = times_.find(name);
+      if (known != times_.end()) {
+        known->second = std::max(known->second, save.t_ns);
+      } else if (times_.size() < checkpoints_max) {
+        times_.emplace(name, save.t_ns);
       }
     }
-    std::ranges::sort(ranks, {}, [](const event::Stream* s) { return s->info.rank; });
-    ranks_in_all = std::max(ranks_in_all, ranks.size());
-    if (ranks.size() > timeline_ranks_max) ranks.resize(timeline_ranks_max);
-    std::vector<RankRow> out;
-    for (const event::Stream* stream : ranks) {
-      if (records >= timeline_records_max) break;
-      out.push_back(read_rank(attempt, *stream));
+  }
+  [[nodiscard]] nlohmann::json json() const {
+    std::vector<std::pair<std::int64_t, Name>> ordered;
+    for (const auto& [name, t_ns] : times_) ordered.emplace_back(t_ns, name);
+    std::ranges::sort(ordered);
+    nlohmann::json out = nlohmann::json::array();
+    for (const auto& [t_ns, name] : ordered) {
+      const auto& [attempt, step, state] = name;
+      out.push_back({{"t_ns", t_ns},
+                     {"step", step},
+                     {"state", event::checkpoint_state_name(state)},
+                     {"attempt", attempt}});
     }
     return out;
   }
 
-  nlohmann::json checkpoints = nlohmann::json::array();
-  std::size_t ranks_in_all = 0;
-  std::uint64_t records = 0;
-
  private:
   static constexpr std::size_t checkpoints_max = 5000;
-
-  RankRow read_rank(const DrawnAttempt& attempt, const event::Stream& stream) {
-    timeline::RankLane lane(drawing_.window, attempt.high_water, drawing_.use_steps);
-    const bool first = stream.info.rank == 0;
-    if (auto source = stream.open()) {
-      bool past = false;
-      for (auto events = source->next(); !events.empty() && !past; events = source->next()) {
-        records += events.size();
-        for (const event::Event& e : events) {
-          lane.take(e);
-          if (first && e.type == event::EventType::checkpoint) note(attempt.id, e);
-        }
-        past = lane.is_past(events.front().t_ns);
-      }
-    }
-    return {stream.info.rank, stream.info.host, lane.finish(attempt.failed)};
-  }
-
-  void note(std::int64_t attempt, const event::Event& e) {
-    const bool seen = e.t_ns >= drawing_.window.from_ns && e.t_ns < drawing_.window.to_ns;
-    if (!seen || checkpoints.size() >= checkpoints_max) return;
-    checkpoints.push_back({{"t_ns", e.t_ns},
-                           {"step", e.a},
-                           {"state", event::checkpoint_state_name(e.name)},
-                           {"attempt", attempt}});
-  }
-
-  const Drawing& drawing_;
-  const event::JobStreams& streams_;
+  using Name = std::tuple<std::int64_t, std::int64_t, std::uint16_t>;  // attempt, step, state
+  std::map<Name, std::int64_t> times_;
 };
 
 nlohmann::json bucket_names() {
@@ -168,30 +144,35 @@ nlohmann::json bucket_names() {
 
 }  // namespace
 
-net::ServerAnswer job_timeline(store::Store& store, Jobs& jobs, const std::string& tenant,
+net::ServerAnswer job_timeline(const TimelineParts& parts, const std::string& tenant,
                                const std::string& job, const TimelineQuestion& question,
-                               std::int64_t now_ns) {
+                               std::int64_t now_ns, const ReadLimits& limits) {
   Drawing drawing;
   store::JobRow row;
-  const auto found = jobs.view(tenant, job, now_ns, [&](const JobView& view) {
+  const auto found = parts.jobs.view(tenant, job, now_ns, [&](const JobView& view) {
     drawing = draw(view, question);
     row = view.job;
   });
   if (!found.ok()) return trouble_answer(found.status());
   if (!found.value()) return error_answer(404, "there is no job " + job);
   // The ranks' own rows are read from the store, beside whoever goes on taking the job in.
-  auto streams = stored_job(store, row, std::make_shared<event::NameTable>(), {});
-  if (!streams.ok()) return later_answer(503, streams.status().message(), 5);
-  RankReader reader(drawing, *streams);
+  RankRows rows(parts.store, parts.lanes, row, limits);
+  if (Status status = rows.open(); !status.ok()) return later_answer(503, status.message(), 5);
   const std::int64_t from_ns = drawing.window.from_ns;
   nlohmann::json lanes = nlohmann::json::array();
-  std::size_t shown = 0;
+  Checkpoints checkpoints;
   for (const DrawnAttempt& attempt : drawing.attempts) {
     lanes.push_back(lane_json(attempt.id, std::nullopt, "", attempt.own, from_ns));
-    const std::vector<RankRow> rows = reader.read(attempt);
-    shown = std::max(shown, rows.size());
-    for (const RankRow& each : rows) {
-      lanes.push_back(lane_json(attempt.id, each.rank, each.host, each.lane, from_ns));
+  }
+  // The ranks that matter most first: they have their rows in all attempts before others have any.
+  for (const std::uint32_t rank : drawing.ranks.ranks) {
+    for (const DrawnAttempt& attempt : drawing.attempts) {
+      const RowBasis basis{attempt.id,         attempt.begin_ns, attempt.end_ns,
+                           attempt.high_water, attempt.failed,   drawing.use_steps};
+      const auto found_row = rows.row(basis, rank, drawing.window);
+      if (!found_row) continue;
+      lanes.push_back(lane_json(attempt.id, rank, found_row->host, found_row->lane, from_ns));
+      checkpoints.take(attempt.id, found_row->saves);
     }
   }
   const nlohmann::json out = {{"from_ns", from_ns},
@@ -200,10 +181,11 @@ net::ServerAnswer job_timeline(store::Store& store, Jobs& jobs, const std::strin
                               {"end_ns", drawing.end_ns},
                               {"buckets", bucket_names()},
                               {"lanes", std::move(lanes)},
-                              {"checkpoints", std::move(reader.checkpoints)},
+                              {"checkpoints", checkpoints.json()},
                               {"failures", std::move(drawing.failures)},
-                              {"ranks", reader.ranks_in_all},
-                              {"ranks_shown", shown}};
+                              {"ranks", drawing.ranks.of},
+                              {"ranks_shown", drawing.ranks.ranks.size()},
+                              {"complete", rows.complete()}};
   return json_answer(200,
                      out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

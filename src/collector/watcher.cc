@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <utility>
 
 #include "base/clock.h"
 #include "fleet/fact_bytes.h"
@@ -32,8 +33,9 @@ Watcher::~Watcher() {
   thread_.join();
 }
 
-void Watcher::look() {
+void Watcher::look(std::optional<std::int64_t> as_of_ns) {
   std::unique_lock lock(mutex_);
+  as_of_ns_ = as_of_ns;
   const std::uint64_t wanted = ++asked_;
   wake_.notify_all();
   wake_.wait(lock, [&] { return done_ >= wanted || stop_; });
@@ -50,8 +52,9 @@ void Watcher::run() {
   while (!stop_) {
     const std::uint64_t asked = asked_;
     if (options_.on) {
+      const std::int64_t now_ns = std::exchange(as_of_ns_, {}).value_or(base::real_ns());
       lock.unlock();
-      round();
+      round(now_ns);
       lock.lock();
     }
     done_ = asked;
@@ -135,8 +138,7 @@ Status Watcher::look_at(const std::string& tenant, Facts& facts, std::int64_t no
   return {};
 }
 
-void Watcher::round() {
-  const std::int64_t now_ns = base::real_ns();
+void Watcher::round(std::int64_t now_ns) {
   if (const Status status = refresh(now_ns); !status.ok()) return log_(status.message());
   for (auto& [tenant, facts] : facts_) {
     if (const Status status = look_at(tenant, facts, now_ns); !status.ok()) log_(status.message());

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -42,8 +43,8 @@ class Watcher {
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
 
-  // Looks now, and returns when it has.
-  void look();
+  // Looks, and returns when it has. `as_of_ns`: as if it were then, else now.
+  void look(std::optional<std::int64_t> as_of_ns = {});
   [[nodiscard]] WatchState state(const std::string& tenant) const;
 
  private:
@@ -58,7 +59,7 @@ class Watcher {
   base::Status refresh(std::int64_t now_ns);
   void forget_old(Facts& facts, std::int64_t now_ns) const;
   base::Status look_at(const std::string& tenant, Facts& facts, std::int64_t now_ns);
-  void round();
+  void round(std::int64_t now_ns);
 
   store::Store& store_;
   Alerts& alerts_;
@@ -71,6 +72,7 @@ class Watcher {
   std::condition_variable wake_;
   std::map<std::string, WatchState> states_;
   std::uint64_t asked_ = 0, done_ = 0;
+  std::optional<std::int64_t> as_of_ns_;
   bool stop_ = false;
   std::thread thread_;
 };

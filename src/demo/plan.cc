@@ -61,7 +61,7 @@ class Planner {
     const Family& family = kFamilies[pick_family(day)];
     PlannedJob job;
     job.seed = random_();
-    job.submitted_ns = (now_ns_ / kDay - kDays + 1 + day) * kDay +
+    job.submitted_ns = day_begin_ns(now_ns_, day) +
                        static_cast<std::int64_t>(uniform() * static_cast<double>(kDay));
     job.name = fmt::format("{}-{:03}", family.name, number);
     job.ranks = uniform() < 0.3 ? std::max(1u, family.ranks / 2) : family.ranks;
@@ -75,6 +75,35 @@ class Planner {
     describe(job, family, day);
     time_it(job, family);
     end_it(job, family, day);
+    if (job.ranks > 2 && uniform() < 0.1) job.slow_rank = random_() % job.ranks;
+    return job;
+  }
+
+  // One that has run for hours and goes on, of more ranks than fit on a screen.
+  PlannedJob large() {
+    constexpr Family family = {"llm-70b", "language", "h100", "west", kLargeRanks,
+                               0,         1400,       14,     0.02,   0};
+    PlannedJob job;
+    job.seed = random_();
+    job.submitted_ns = now_ns_ - 8 * 3600 * kSecond;
+    job.name = kLargeJob;
+    job.ranks = family.ranks;
+    for (std::uint32_t rank = 0; rank < job.ranks; ++rank) {
+      job.hosts.push_back(fmt::format("gpu-{:03}", 100 + rank / 8));
+    }
+    describe(job, family, kDays - 1);
+    time_it(job, family);
+    job.step_ns = 60 * kSecond;
+    job.steps = 14 * 60;
+    job.save_every = 15;
+    job.slow_rank = kLargeSlowRank;
+    PlannedEnd end;
+    end.after_ns = 5 * 3600 * kSecond;
+    end.origin = HW_ORIGIN_INFRA;
+    end.category = kFaults[2].category;
+    end.reason = kFaults[2].reason;
+    end.rank = kLargeSlowRank;
+    job.ends.push_back(std::move(end));
     return job;
   }
 
@@ -105,10 +134,10 @@ class Planner {
 
   // Caches come to one family after the other, two days each, and to all of it.
   static bool has_cache(const Family& family, int day) {
-    const auto place = static_cast<int>(&family - kFamilies.data());
-    return day >= kCachesFromDay + 4 * place;
+    const auto found = std::ranges::find(kFamilies, family.name, &Family::name);
+    return day >= kCachesFromDay + 4 * static_cast<int>(found - kFamilies.begin());
   }
-  bool has_new_torch(int day) { return day >= kRegressionDay || (day > 80 && uniform() < 0.1); }
+  static bool has_new_torch(int day) { return day >= kRegressionDay; }
 
   void describe(PlannedJob& job, const Family& family, int day) {
     const bool cached = has_cache(family, day);
@@ -122,8 +151,8 @@ class Planner {
                                    : uniform() < 0.8 ? "normal"
                                                      : "low"},
                       {"torch", new_torch_ ? "2.13.1" : "2.13.0"},
-                      {"revision", fmt::format("r{}", 400 + day / 6)},
-                      {"devices", fmt::to_string(job.ranks * 8)},
+                      {"revision", fmt::format("r{}", 400 + (day + 3) / 6)},
+                      {"devices", fmt::to_string(job.ranks * (job.ranks == kLargeRanks ? 1 : 8))},
                       {"script", fmt::format("train_{}.py", family.name)}};
     if (cached) job.attributes.emplace_back("lever.compile_cache", "1");
     if (day % 2 == 0 || day > 60) job.attributes.emplace_back("lever.replica", "1");
@@ -138,7 +167,7 @@ class Planner {
     }
     job.restore_ns = around(12, 0.2);
     double compile_s = family.compile_s * (job.warm ? 0.18 : 1);
-    if (new_torch_ && family.name == kRegressedFamily) compile_s *= 1.6;
+    if (new_torch_ && family.name == kRegressedFamily) compile_s *= 2.2;
     job.compile_ns = around(compile_s, 0.1);
     job.step_ns = around(150, 0.1);
     job.steps = std::max(20, static_cast<int>(family.hours * 3600 * std::exp(0.4 * normal()) /
@@ -207,6 +236,10 @@ class Planner {
 
 }  // namespace
 
+std::int64_t day_begin_ns(std::int64_t now_ns, int day) {
+  return (now_ns / kDay - kDays + 1 + day) * kDay;
+}
+
 std::vector<PlannedJob> plan_fleet(std::uint64_t seed, std::int64_t now_ns, int jobs_per_day) {
   Planner planner(seed, now_ns);
   std::vector<PlannedJob> out;
@@ -217,6 +250,7 @@ std::vector<PlannedJob> plan_fleet(std::uint64_t seed, std::int64_t now_ns, int 
       if (job.submitted_ns < now_ns) out.push_back(std::move(job));
     }
   }
+  out.push_back(planner.large());
   std::ranges::sort(out, {}, &PlannedJob::submitted_ns);
   return out;
 }

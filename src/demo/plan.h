@@ -7,12 +7,14 @@
 //     has changed (a mix shift);
 //   - for four days a cluster preempts much (a preemption wave);
 //   - a newer torch compiles longer, for one family (a regression);
-//   - one host fails far more often than it should (a lemon).
+//   - one host fails far more often than it should (a lemon);
+//   - a job of many ranks runs now, and one of them holds up all the others (a straggler).
 //
 // Pure: the same seed and the same `now` give the same jobs.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,11 +23,14 @@ namespace headway::demo {
 
 inline constexpr int kDays = 90;
 inline constexpr int kCachesFromDay = 25;  // of the ninety
-inline constexpr int kMixShiftDay = 40;
-inline constexpr int kPreemptionsDay = 58, kPreemptionsDays = 4;
-inline constexpr int kRegressionDay = 86;
+// The page's usual thirty days begin with the mix shift, and hold the rest.
+inline constexpr int kMixShiftDay = 60;
+inline constexpr int kPreemptionsDay = 70, kPreemptionsDays = 4;
+inline constexpr int kRegressionDay = 83;
 inline constexpr const char* kRegressedFamily = "dlrm-ctr";
 inline constexpr const char* kLemonHost = "gpu-017";
+inline constexpr const char* kLargeJob = "llm-70b-pretrain";
+inline constexpr std::uint32_t kLargeRanks = 256, kLargeSlowRank = 203;
 
 struct PlannedEnd {
   std::int64_t after_ns = 0;  // of training; the attempt is cut off there
@@ -48,14 +53,18 @@ struct PlannedJob {
   std::int64_t compile_ns = 0;
   bool warm = false;
   std::int64_t step_ns = 0;
-  int steps = 0;             // to the end of the job
-  int save_every = 0;        // steps
-  std::int64_t save_ns = 0;  // that training is blocked for
-  double waits_share = 0;    // of a step, for data
+  int steps = 0;                           // to the end of the job
+  int save_every = 0;                      // steps
+  std::int64_t save_ns = 0;                // that training is blocked for
+  double waits_share = 0;                  // of a step, for data
+  std::optional<std::uint32_t> slow_rank;  // ends each step last
   std::int64_t publish_ns = 0;
   std::vector<PlannedEnd> ends;  // of its attempts but the last
   std::uint64_t seed = 0;        // for what differs from step to step
 };
+
+// When one of the ninety days begins.
+[[nodiscard]] std::int64_t day_begin_ns(std::int64_t now_ns, int day);
 
 // In the order in which they were submitted; none after `now_ns`.
 [[nodiscard]] std::vector<PlannedJob> plan_fleet(std::uint64_t seed, std::int64_t now_ns,

@@ -1,5 +1,7 @@
 #include "demo/told_job.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <random>
 
@@ -59,6 +61,9 @@ class Teller {
     for (std::uint32_t rank = 0; rank < plan_.ranks; ++rank) out.journals.push_back(journal(rank));
     JournalMaker& agent = out.journals.front();
     for (const auto& [key, value] : plan_.attributes) agent.attr(t_, key, value);
+    if (has("lever.compile_cache")) {
+      agent.attr(t_, "compile_cache_pulled", "archives=1 files=312 bytes=48210944 ms=2140");
+    }
     open(agent, requeued);
     const std::span<JournalMaker> ranks = std::span(out.journals).subspan(1);
     start(ranks, i);
@@ -98,9 +103,25 @@ class Teller {
     }
     t_ += ns;
   }
-  [[nodiscard]] bool keeps_replica() const {
-    return std::ranges::find(plan_.attributes, std::pair<std::string, std::string>(
-                                                   "lever.replica", "1")) != plan_.attributes.end();
+  [[nodiscard]] bool has(std::string_view lever) const {
+    return std::ranges::any_of(plan_.attributes,
+                               [&](const auto& each) { return each.first == lever; });
+  }
+  [[nodiscard]] bool keeps_replica() const { return has("lever.replica"); }
+
+  // What torch's caches held of the first step's graphs, as every rank tells after it.
+  void note_cache(std::span<JournalMaker> ranks) {
+    if (!has("lever.compile_cache")) return;
+    constexpr int graphs = 24, without_cache = 5;
+    const std::int64_t spent_ms = compile_ns_ / 1'000'000;
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      const int missed = plan_.warm ? (rank == 1 ? 2 : 0) : graphs;
+      ranks[rank].attr(
+          t_, fmt::format("compile_cache.{}", rank),
+          fmt::format("hits={} misses={} bypasses=1 builds={} original_ms={} spent_ms={}",
+                      graphs - missed, missed, missed, plan_.warm ? without_cache * spent_ms : 0,
+                      plan_.warm ? spent_ms : 0));
+    }
   }
 
   void train(std::span<JournalMaker> ranks, std::size_t i) {
@@ -118,6 +139,7 @@ class Teller {
         break;
       }
       run_step(ranks, ++step, length_ns, compile_ns);
+      if (first) note_cache(ranks);
       first = false;
       if (step % plan_.save_every == 0 || step == plan_.steps) {
         save(ranks, step);
@@ -137,13 +159,16 @@ class Teller {
     const bool waits = step % 3 == 0;
     const std::int64_t wait_ns = waits ? part(length_ns, std::min(0.5, 3 * plan_.waits_share)) : 0;
     const std::int64_t end_ns = t_ + wait_ns + compile_ns + length_ns;
-    for (JournalMaker& rank : ranks) {
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      JournalMaker& rank = ranks[i];
+      // All are done when the slow one is.
+      const double early = plan_.slow_rank && *plan_.slow_rank != i ? 0.06 : 0.0;
       std::int64_t t = t_;
       if (wait_ns > 0) rank.span(t, t + wait_ns, HW_PHASE_DATA_WAIT);
       t += wait_ns;
       rank.add(EventType::step, t, 0, step, step * kSamplesPerStep);
       if (compile_ns > 0) rank.span(t + kSecond, t + compile_ns, HW_PHASE_COMPILE, plan_.warm);
-      rank.add(EventType::step_end, end_ns - part(length_ns, 0.004 * uniform()), 0, step,
+      rank.add(EventType::step_end, end_ns - part(length_ns, early + 0.004 * uniform()), 0, step,
                step * kSamplesPerStep);
     }
     t_ = end_ns;
@@ -203,6 +228,20 @@ ToldJob tell(const PlannedJob& plan) {
   return Teller(plan).tell();
 }
 
+namespace {
+
+ingest::ChunkRecord chunk_of(const JournalMaker& journal, std::size_t begin, std::size_t until) {
+  ingest::ChunkRecord chunk{};
+  chunk.journal = ingest::journal_id(journal.header());
+  chunk.first_slot = begin;
+  chunk.slots = static_cast<std::uint32_t>(until - begin);
+  chunk.cursor = until;
+  chunk.limit = journal.header().slots_max;
+  return chunk;
+}
+
+}  // namespace
+
 std::vector<std::vector<std::byte>> batches_until(const ToldAttempt& attempt,
                                                   std::vector<std::size_t>& sent,
                                                   std::int64_t now_ns) {
@@ -222,18 +261,22 @@ std::vector<std::vector<std::byte>> batches_until(const ToldAttempt& attempt,
       writer = {};
     }
     if (sent[i] == 0) writer.add_head(journal.header(), journal.file());
-    ingest::ChunkRecord chunk{};
-    chunk.journal = ingest::journal_id(journal.header());
-    chunk.first_slot = begin;
-    chunk.slots = static_cast<std::uint32_t>(until - begin);
-    chunk.cursor = until;
-    chunk.limit = journal.header().slots_max;
+    ingest::ChunkRecord chunk = chunk_of(journal, begin, until);
     if (final_now) chunk.flags = ingest::kChunkFinal | ingest::kChunkClosed;
     writer.add_chunk(chunk, std::span(journal.records()).subspan(begin, until - begin));
     sent[i] = final_now ? all + 1 : until;  // beyond its end: told as final
   }
   if (!writer.empty()) out.push_back(writer.finish(now_ns));
   return out;
+}
+
+std::vector<std::byte> sign_of_life(const ToldAttempt& attempt, std::span<const std::size_t> sent,
+                                    std::int64_t now_ns) {
+  const JournalMaker& launcher = attempt.journals.front();
+  if (sent.empty() || sent.front() == 0 || sent.front() > launcher.records().size()) return {};
+  ingest::BatchWriter writer;
+  writer.add_chunk(chunk_of(launcher, sent.front(), sent.front()), {});
+  return writer.finish(now_ns);
 }
 
 }  // namespace headway::demo

@@ -2,6 +2,7 @@
 // rank and one for the launcher. Pure.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,5 +30,11 @@ struct ToldJob {
 [[nodiscard]] std::vector<std::vector<std::byte>> batches_until(const ToldAttempt& attempt,
                                                                 std::vector<std::size_t>& sent,
                                                                 std::int64_t now_ns);
+
+// A batch that only says that the launcher is there, as senders do where nothing is news: steps may
+// be minutes apart. Empty: it is not there yet, or not any more.
+[[nodiscard]] std::vector<std::byte> sign_of_life(const ToldAttempt& attempt,
+                                                  std::span<const std::size_t> sent,
+                                                  std::int64_t now_ns);
 
 }  // namespace headway::demo

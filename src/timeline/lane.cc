@@ -41,7 +41,7 @@ void LaneBuilder::add(std::int64_t t0_ns, std::int64_t t1_ns, Bucket bucket) {
     return;
   }
   segments_.push_back({t0_ns, t1_ns, bucket});
-  if (segments_.size() <= window_.slices) return;
+  if (segments_.size() <= std::max(window_.slices, window_.exact_max)) return;
   bins_.resize(window_.slices);
   for (const LaneSegment& segment : segments_) spread(segment);
   segments_.clear();

@@ -2,7 +2,7 @@
 // no more detail than can be seen there. Pure.
 //
 // As long as there are few segments they are told as they are. Where there are more than the window
-// has slices, each slice is told as the bucket that had most of it.
+// has slices (or than its exact_max), each slice is told as the bucket that had most of it.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ struct LaneWindow {
   std::int64_t from_ns = 0;
   std::int64_t to_ns = 0;
   std::uint32_t slices = 1500;
+  std::uint32_t exact_max = 0;  // segments that are told as they are; at least as many as slices
+  bool operator==(const LaneWindow&) const = default;
 
   static constexpr std::uint32_t slices_max = 20'000;
 };

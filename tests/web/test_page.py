@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WEB = ROOT / "web"
 BUILT = ROOT / "build/page-under-test"
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+HEADWAY = Path(os.environ.get("HEADWAY_BIN", ROOT / "build/headway"))
 FIRST_LOAD_MAX_BYTES = 150_000
 SUITE_MAX_S = 1500
 
@@ -75,6 +76,13 @@ def test_first_load_is_small_and_nothing_is_inline(built: Path) -> None:
     assert "<style" not in page
     assert "style=" not in page
     assert page.count("<script") == page.count('<script type="module" crossorigin src="/assets/')
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs chromium: ./dev setup")
+@pytest.mark.skipif(not HEADWAY.exists(), reason="needs a built headway: ./dev build")
+def test_the_page_of_a_real_collector(built: Path) -> None:
+    """What `headway serve --demo` itself serves, in a real browser; nothing is stood in for."""
+    print(run("npm", "run", "test:real", HEADWAY_PAGE_DIST=str(built), HEADWAY_BIN=str(HEADWAY)))
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs chromium: ./dev setup")

@@ -188,7 +188,7 @@ export interface RegressionTerm {
   delta_pct: number;
 }
 export interface Regression {
-  id: string | number;
+  id: number;
   component: string;
   label: string;
   stratum: Key;
@@ -393,6 +393,8 @@ export interface TimelineAnswer {
   }[];
   ranks: number;
   ranks_shown: number;
+  /** False: asked again, there are more rows. */
+  complete: boolean;
 }
 
 export interface Advice {
@@ -400,6 +402,6 @@ export interface Advice {
 }
 
 export type LiveEvent =
-  | { kind: "job"; job: string; version: number; state: string }
+  | { kind: "job"; job: string; state: string }
   | { kind: "fleet"; version: number }
-  | { kind: "regression"; id: string | number; state: string };
+  | { kind: "regression"; id: number; state: string };

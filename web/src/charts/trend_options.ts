@@ -142,14 +142,14 @@ export function trendOptions(
       drag: { x: true, y: false, setScale: false },
       points: { size: props.small ? 5 : 7 },
     },
-    scales: { x: { time: true }, y: { range: padded(props.unit) } },
+    scales: { x: { time: true }, y: { range: padded(props) } },
     axes: [
       {
         ...axis,
         grid: { show: false },
         space: props.small ? 48 : 64,
-        size: 22,
-        gap: 3,
+        size: props.small ? 27 : 22,
+        gap: props.small ? 8 : 3,
         values: (_, ticks) => ticks.map(dayTick),
         incrs: [1, 2, 3, 7, 14, 30, 90].map((days) => days * 86400),
       },
@@ -182,11 +182,31 @@ function dayTick(t_s: number): string {
   return `${day.getUTCDate()} ${day.toLocaleString("en", { month: "short", timeZone: "UTC" })}`;
 }
 
+/** Where the bands of a small chart are cut off: a day with little data must not press all others flat. */
+function bandsEnd(lines: readonly Line[], unit: string): number {
+  const known = (values: readonly (number | null)[]): number[] =>
+    values.filter((x) => x !== null).sort((x, y) => x - y);
+  const highest = Math.max(0, ...lines.map((line) => known(line.value).at(-1) ?? 0));
+  const middle = Math.max(
+    0,
+    ...lines.map((line) => known(line.high)[Math.floor(line.high.length / 2)] ?? 0),
+  );
+  // Nothing but zeros: what they might be at most is in the table.
+  if (highest === 0) return unit === "pct" ? 1 : middle || Infinity;
+  return Math.max(highest * 1.25, Math.min(middle, highest * 3));
+}
+
 /** Room above and below; shares stay within 0 and 100, nothing goes below 0. */
-function padded(unit: string): uPlot.Range.Function {
-  return (_, low, high) => {
-    if (low == null || high == null) return [0, 1];
-    const room = Math.max((high - low) * 0.1, Math.abs(high) * 0.02, 1e-6);
+function padded(props: TrendProps): uPlot.Range.Function {
+  const { unit } = props;
+  return (_, low, top_of_all) => {
+    if (low == null || top_of_all == null) return [0, 1];
+    const high = props.small ? Math.min(top_of_all, bandsEnd(props.lines, unit)) : top_of_all;
+    const room = Math.max(
+      (high - low) * 0.1,
+      Math.abs(high) * 0.02,
+      high === 0 && unit === "pct" ? 1 : 1e-6,
+    );
     const top = unit === "pct" ? Math.min(100, high + room) : high + room;
     return [Math.max(0, low - room), Math.max(top, low + 1e-6)];
   };

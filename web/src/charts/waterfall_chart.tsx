@@ -29,6 +29,7 @@ export function WaterfallChart({ data, before, after }: Props) {
 }
 
 function tone(bar: Bar): string {
+  if (!bar.sure) return "muted";
   return bar.kind === "better" ? "good" : bar.kind === "worse" ? "bad" : "";
 }
 
@@ -36,7 +37,10 @@ function Plot({ bar }: { bar: Bar }) {
   const width = Math.max(0, bar.to - bar.from);
   return (
     <span class="plot" aria-hidden="true">
-      <i class={bar.kind} style={{ left: pct(bar.from), width: pct(width) }} />
+      <i
+        class={`${bar.kind} ${bar.sure ? "" : "unsure"}`}
+        style={{ left: pct(bar.from), width: pct(width) }}
+      />
       {bar.low !== null && bar.high !== null && (
         <i class="doubt" style={{ left: pct(bar.low), width: pct(bar.high - bar.low) }} />
       )}

@@ -95,6 +95,36 @@ export function plainWords(name: string): string {
   return name.replace(/_(ns|s|pct)$/, "").replaceAll("_", " ");
 }
 
+const acronyms: Record<string, string> = {
+  gpu: "GPU",
+  ecc: "ECC",
+  nic: "NIC",
+  nccl: "NCCL",
+  cuda: "CUDA",
+  oom: "out of memory",
+};
+
+/** "gpu_ecc" → "GPU ECC". */
+export function categoryWords(name: string): string {
+  return plainWords(name)
+    .split(" ")
+    .map((word) => acronyms[word] ?? word)
+    .join(" ");
+}
+
+/** What change detection watches, in the words that the rest of the page has for it. */
+export function componentWords(component: string, label: string): string {
+  const [, kind = "", name = component] = /^(\w+):(.*)$/.exec(component) ?? [];
+  if (kind === "failures")
+    return name ? `failures by ${categoryWords(name)}` : "failures without a category";
+  const bucket = bucketOf(name)?.label;
+  if (!bucket) return label;
+  if (kind === "recover") return `${bucket} at recovery`;
+  if (kind === "often") return `starts with ${bucket}`;
+  if (kind === "recover_often") return `recoveries with ${bucket}`;
+  return bucket + (/( at start|, share of the loop| at the end)$/.exec(label)?.[0] ?? "");
+}
+
 /** Sums of buckets by group, in the order of GROUPS; what nobody knows counts as wasted. */
 export function byGroup(buckets: Record<string, number>): Record<GroupName, number> {
   const sums = Object.fromEntries(GROUPS.map((group) => [group, 0])) as Record<GroupName, number>;

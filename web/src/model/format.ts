@@ -89,6 +89,16 @@ export function inUnit(x: Maybe, unit: string): string {
   return number3(x);
 }
 
+/** Two numbers to be compared, the smaller one in the unit of the larger. */
+export function bothInUnit(x: number, y: number, unit: string): [string, string] {
+  if (unit !== "s" && unit !== "ns") return [inUnit(x, unit), inUnit(y, unit)];
+  const scale = unit === "ns" ? 1e-9 : 1;
+  const size = Math.max(Math.abs(x), Math.abs(y)) * scale;
+  const [unit_s, word] = units.find(([one]) => size >= (one >= 60 ? 2 * one : one)) ?? [1, "s"];
+  const text = (value: number): string => `${number3((value * scale) / unit_s)}${THIN}${word}`;
+  return [text(x), text(y)];
+}
+
 export function deltaInUnit(x: Maybe, unit: string): string {
   if (missing(x)) return NOTHING;
   if (unit === "pct" || unit === "%") return points(x);
@@ -147,9 +157,21 @@ export function attemptText(id: number): string {
 
 export function keyText(key: Partial<Record<string, string>>): string {
   const parts = Object.entries(key).map(([name, value]) =>
-    value === "" ? `no ${name}` : value === undefined ? name : value,
+    value === ""
+      ? `no ${name}`
+      : value === undefined
+        ? name
+        : name === "size"
+          ? `${value.replace("-", " to ")} devices`
+          : value,
   );
   return parts.length ? parts.join(" · ") : "whole fleet";
+}
+
+/** A probability, for people: "<0.1%". */
+export function chance(p: Maybe): string {
+  if (missing(p)) return NOTHING;
+  return p < 0.001 ? "<0.1%" : percent(100 * p);
 }
 
 export function plural(n: number, one: string, many = `${one}s`): string {

@@ -86,7 +86,8 @@ export function shownRegressions(open: readonly Regression[]): readonly Regressi
   return open.slice(0, SHOWN_MAX);
 }
 
-/** Whose doing: what sets the slow attempts apart, else the largest term of the dip. */
+/** Whose doing: what sets the slow attempts apart. (The largest term of the dip is what ETT% lost most
+ * to at that time, and need not have anything to do with it.) */
 export function culprit(one: Regression): { text: string; sub: string } {
   const sets = one.separates[0];
   if (sets)
@@ -94,9 +95,7 @@ export function culprit(one: Regression): { text: string; sub: string } {
       text: `${sets.field} ${sets.value || "(none)"}`,
       sub: `${percent(sets.before_pct)} → ${percent(sets.after_pct)} of attempts`,
     };
-  const term = [...one.terms].sort((x, y) => x.delta_pct - y.delta_pct)[0];
-  if (term) return { text: term.label, sub: `${term.delta_pct.toFixed(1)} points of ETT` };
-  return { text: keyText(one.stratum), sub: "nothing sets the attempts apart" };
+  return { text: keyText(one.stratum), sub: "nothing else sets the attempts apart" };
 }
 
 /** What to do: the advice about the bucket that changed, where the ranked losses hold it. */

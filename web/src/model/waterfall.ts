@@ -1,6 +1,7 @@
 // Where the bars of a waterfall stand: from one value over its steps to another. Pure.
 
-import type { Waterfall } from "../api/types";
+import type { Waterfall, WaterfallStep } from "../api/types";
+import { bucketOf } from "./buckets";
 
 export interface Bar {
   name: string;
@@ -15,6 +16,8 @@ export interface Bar {
   high: number | null;
   /** How many steps this one stands for. */
   steps: number;
+  /** Its range does not reach over zero. */
+  sure: boolean;
 }
 
 const STEPS_MAX = 12;
@@ -35,6 +38,11 @@ interface Step {
   steps: number;
 }
 
+/** The bucket's name as everywhere on the page. */
+export function stepLabel(step: WaterfallStep): string {
+  return (step.kind === "component" && bucketOf(step.name)?.label) || step.label;
+}
+
 function kept(wf: Waterfall): Step[] {
   const sorted = [...wf.steps].sort((x, y) => Math.abs(y.delta) - Math.abs(x.delta));
   const largest = Math.abs(sorted[0]?.delta ?? 0);
@@ -42,7 +50,7 @@ function kept(wf: Waterfall): Step[] {
     (step, i) => i < STEPS_MAX && Math.abs(step.delta) >= largest * SMALL,
   );
   const small = sorted.filter((step) => !large.includes(step));
-  const steps: Step[] = large.map((step) => ({ ...step, steps: 1 }));
+  const steps: Step[] = large.map((step) => ({ ...step, label: stepLabel(step), steps: 1 }));
   if (small.length === 1 && small[0]) steps.push({ ...small[0], steps: 1 });
   if (small.length > 1) {
     const delta = small.reduce((sum, step) => sum + step.delta, 0);
@@ -90,6 +98,7 @@ export function waterfallBars(wf: Waterfall): Bar[] {
       low: step.low === null ? null : scale(at + step.low),
       high: step.high === null ? null : scale(at + step.high),
       steps: step.steps,
+      sure: step.low !== null && step.high !== null && step.low * step.high > 0,
     });
     at = next;
   }
@@ -108,5 +117,6 @@ function end(name: string, label: string, value: number, scale: (x: number) => n
     low: null,
     high: null,
     steps: 0,
+    sure: true,
   };
 }

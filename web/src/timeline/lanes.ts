@@ -32,6 +32,7 @@ export interface Layer {
   failures: (Mark & { rank: number | null; origin: string })[];
   ranks: number;
   ranks_shown: number;
+  complete: boolean;
   segments: number;
 }
 
@@ -71,6 +72,7 @@ export function decode(answer: TimelineAnswer): Layer {
     })),
     ranks: answer.ranks,
     ranks_shown: answer.ranks_shown,
+    complete: answer.complete,
     segments: lanes.reduce((sum, lane) => sum + lane.bucket.length, 0),
   };
 }
@@ -98,7 +100,8 @@ export interface Row {
   lanes: Lane[];
 }
 
-/** One row for the job's own path, then one for each rank; attempts lie behind each other in them. */
+/** One row for the job's own path, then one for each rank, in the answer's order: where not all are
+ * shown, those that matter most come first. Attempts lie behind each other in them. */
 export function rowsOf(lanes: readonly Lane[]): Row[] {
   const rows = new Map<number, Row>();
   for (const lane of lanes) {
@@ -107,7 +110,9 @@ export function rowsOf(lanes: readonly Lane[]): Row[] {
     rows.set(key, row);
     row.lanes.push(lane);
   }
-  const sorted = [...rows].sort(([x], [y]) => x - y).map(([, row]) => row);
+  const sorted = [...rows.values()].sort(
+    (x, y) => Number(x.rank !== null) - Number(y.rank !== null),
+  );
   for (const row of sorted) row.lanes.sort((x, y) => (x.start[0] ?? 0) - (y.start[0] ?? 0));
   return sorted;
 }

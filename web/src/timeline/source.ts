@@ -11,6 +11,11 @@ import type { Found, Wanted } from "./worker";
 const SLICES = 1500;
 const LAYERS_MAX = 8;
 const SETTLE_MS = 90;
+/** An answer that says that there is more is asked for again after this, so often. */
+const MORE_MS = 250;
+const MORE_MAX = 400;
+/** A job that goes on is asked for again at most this often. */
+const REFRESH_MS = 4000;
 /** Asked for beside the window, as a share of it, so that a little panning needs nothing new. */
 const MARGIN = 0.25;
 
@@ -23,11 +28,17 @@ export class TimelineSource {
   private wanted: Window | null = null;
   private asked: { id: number; window: Window | null } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private refreshing: ReturnType<typeof setTimeout> | undefined;
+  private refreshed_ms = Date.now();
+  private settling: ReturnType<typeof setTimeout> | undefined;
   private again = false;
   private serial = 0;
+  private more = 0;
 
   constructor(
     private readonly job: string,
+    /** Which ranks, as the address has it; none: those that matter most. */
+    private readonly ranks: string | undefined,
     private readonly changed: () => void,
   ) {
     this.worker.addEventListener("message", (event: MessageEvent<Found>) => this.take(event.data));
@@ -39,6 +50,8 @@ export class TimelineSource {
 
   close(): void {
     clearTimeout(this.timer);
+    clearTimeout(this.settling);
+    clearTimeout(this.refreshing);
     this.worker.terminate();
   }
 
@@ -50,8 +63,14 @@ export class TimelineSource {
 
   /** The job has gone on. */
   refresh(): void {
-    if (this.asked) this.again = true;
-    else this.ask(null);
+    if (this.refreshing !== undefined) return;
+    const wait_ms = Math.max(0, this.refreshed_ms + REFRESH_MS - Date.now());
+    this.refreshing = setTimeout(() => {
+      this.refreshing = undefined;
+      this.refreshed_ms = Date.now();
+      if (this.asked) this.again = true;
+      else this.ask(null);
+    }, wait_ms);
   }
 
   /** What to draw for a window, coarse before fine. */
@@ -67,8 +86,8 @@ export class TimelineSource {
 
   want(window: Window): void {
     this.wanted = window;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.settle(), SETTLE_MS);
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.settle(), SETTLE_MS);
   }
 
   private settle(): void {
@@ -102,9 +121,18 @@ export class TimelineSource {
       from_ns: window ? instant(window.from) : undefined,
       to_ns: window ? instant(window.to) : undefined,
       slices: String(SLICES),
+      ranks: this.ranks ?? (window ? this.ownRanks() : undefined),
     });
     this.worker.postMessage({ id, path, token: token() } satisfies Wanted);
     this.changed();
+  }
+
+  /** Those of the whole job, where they were chosen among more: finer layers are of the same. */
+  private ownRanks(): string | undefined {
+    const { overview } = this;
+    if (!overview || overview.ranks <= overview.ranks_shown) return undefined;
+    const own = overview.lanes.flatMap((lane) => (lane.rank === null ? [] : [lane.rank]));
+    return [...new Set(own)].join(",") || undefined;
   }
 
   private take(found: Found): void {
@@ -118,9 +146,19 @@ export class TimelineSource {
         this.overview = found.layer;
         this.layers.length = 0;
       } else {
+        const at = this.layers.findIndex((layer) => same(layer.window, found.layer.window));
+        if (at >= 0) this.layers.splice(at, 1);
         this.layers.push(found.layer);
         if (this.layers.length > LAYERS_MAX) this.layers.shift();
       }
+      if (!found.layer.complete && ++this.more <= MORE_MAX) {
+        this.loading = true;
+        this.asked = { id: 0, window };
+        this.timer = setTimeout(() => this.ask(window), MORE_MS);
+        this.changed();
+        return;
+      }
+      this.more = 0;
     } else {
       if (found.status === 401) wantToken();
       this.error = new ApiError(found.status, found.message);
@@ -134,6 +172,8 @@ export class TimelineSource {
     }
   }
 }
+
+const same = (x: Window, y: Window): boolean => x.from === y.from && x.to === y.to;
 
 function contains(outer: Window, inner: Window): boolean {
   // A nanosecond-scale rounding of instants must not make a window look uncovered.

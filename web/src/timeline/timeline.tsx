@@ -8,6 +8,7 @@ import { address, change, useAddress } from "../state/address";
 import { first } from "../state/query";
 import { useThemeVersion } from "../state/theme";
 import { mention } from "../ui/announce";
+import { Select } from "../ui/controls";
 import { HELP, keyed } from "./keys";
 import { attemptWindow, segmentAt } from "./lanes";
 import { AXIS_PX, ATTEMPTS_PX, HEAD_PX, type Layout, layoutOf, Painter, rowAt } from "./paint";
@@ -38,6 +39,8 @@ export class TimelineController {
   private painter: Painter | null = null;
   private frame = 0;
   private known = false;
+  /** Where the job's end was when it was last told. */
+  private end = 0;
   /** What the address says because of this, so that it is not followed back. */
   private written: string | undefined;
   private settled: ReturnType<typeof setTimeout> | undefined;
@@ -45,9 +48,10 @@ export class TimelineController {
 
   constructor(
     job: string,
+    readonly chosen: string | undefined,
     private readonly redraw: () => void,
   ) {
-    this.source = new TimelineSource(job, () => this.changed());
+    this.source = new TimelineSource(job, chosen, () => this.changed());
   }
 
   get whole(): Window {
@@ -86,7 +90,11 @@ export class TimelineController {
         ? parseWindow(this.written, overview.whole)
         : attemptWindow(overview, attempt);
       this.source.want(this.window);
+    } else if (overview && this.window.from === 0 && this.window.to === this.end) {
+      // Who looks at all of a job that runs goes on to look at all of it.
+      this.window = overview.whole;
     }
+    if (overview) this.end = overview.whole.to;
     this.redraw();
     this.draw();
   }
@@ -197,9 +205,11 @@ interface Tip {
   color: string;
 }
 
-export function useTimeline(job: string): TimelineController {
+export function useTimeline(job: string, ranks: string | undefined): TimelineController {
   const [, redraw] = useState(0);
-  const [controller] = useState(() => new TimelineController(job, () => redraw((n) => n + 1)));
+  const [controller] = useState(
+    () => new TimelineController(job, ranks, () => redraw((n) => n + 1)),
+  );
   useEffect(() => {
     controller.source.start();
     return () => controller.close();
@@ -324,6 +334,34 @@ function TipBox({ tip, width }: { tip: Tip; width: number }) {
   );
 }
 
+const RANKS_AT_ONCE = 64;
+
+/** Whose rows are shown, of a job with more ranks than fit. */
+function RankSelect({ ranks, chosen }: { ranks: number; chosen: string | undefined }) {
+  const blocks = Array.from({ length: Math.ceil(ranks / RANKS_AT_ONCE) }, (_, i) => {
+    const last = Math.min(ranks, (i + 1) * RANKS_AT_ONCE) - 1;
+    return { value: `${i * RANKS_AT_ONCE}-${last}`, label: `${i * RANKS_AT_ONCE} to ${last}` };
+  });
+  const options = [{ value: "", label: "the slowest" }, ...blocks];
+  if (chosen && !options.some((one) => one.value === chosen))
+    options.push({ value: chosen, label: chosen.replace(/,.*/, " and those beside it") });
+  return (
+    <Select
+      label="Ranks"
+      value={chosen ?? ""}
+      options={options}
+      choose={(value) => change({ ranks: value || null })}
+    />
+  );
+}
+
+/** What the address has to say for a rank to be the first row, with those beside it below. */
+export function besideRank(rank: number, ranks: number): string | null {
+  if (ranks <= RANKS_AT_ONCE) return null;
+  const first = Math.floor(rank / RANKS_AT_ONCE) * RANKS_AT_ONCE;
+  return `${rank},${first}-${Math.min(ranks, first + RANKS_AT_ONCE) - 1}`;
+}
+
 function TimelineBar({ timeline }: { timeline: TimelineController }) {
   const { window, whole, source } = timeline;
   const { overview } = source;
@@ -341,13 +379,16 @@ function TimelineBar({ timeline }: { timeline: TimelineController }) {
         {button("Later", "→", () => panned(timeline.window, 0.3, whole))}
         {button("All of the job", "All", () => whole)}
       </div>
+      {overview && overview.ranks > RANKS_AT_ONCE && (
+        <RankSelect ranks={overview.ranks} chosen={timeline.chosen} />
+      )}
       <span class="note">
         {overview && (
           <>
             {timeline.words()}
             {overview.ranks > overview.ranks_shown &&
               ` · ${count(overview.ranks_shown)} of ${count(overview.ranks)} ranks`}
-            {source.loading && " · loading detail…"}
+            {source.loading && (overview.complete ? " · loading detail…" : " · reading ranks…")}
             {span(window) >= span(whole) && (
               <span class="wide-only"> · wheel zooms, drag pans</span>
             )}

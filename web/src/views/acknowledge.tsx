@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, post } from "../api/client";
 import type { Regression, Status } from "../api/types";
 import { invalidate, useApi } from "../api/use_api";
+import { componentWords } from "../model/buckets";
 import { keyText } from "../model/format";
 import { say } from "../ui/announce";
 
@@ -19,7 +20,7 @@ export function AcknowledgeButton(props: {
   const status = useApi<Status>("/api/v1/status");
   const { regression, ask } = props;
   if (regression.state !== "open" || status.data?.role === "read") return null;
-  const name = `Acknowledge ${regression.label}`;
+  const name = `Acknowledge ${componentWords(regression.component, regression.label)}`;
   return (
     <button type="button" aria-label={name} onClick={() => ask(regression)}>
       Acknowledge
@@ -60,7 +61,9 @@ export function AcknowledgeDialog(props: { regression: Regression; close: () => 
           void send();
         }}
       >
-        <h2 id="acknowledge-title">Acknowledge: {regression.label}</h2>
+        <h2 id="acknowledge-title">
+          Acknowledge: {componentWords(regression.component, regression.label)}
+        </h2>
         <p class="muted">
           {keyText(regression.stratum)}. It leaves the open list and stays on record until it is
           gone.

@@ -3,15 +3,16 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Loss, Losses, Regression, Regressions, RegressionTerm, Sla } from "../api/types";
 import { useApi } from "../api/use_api";
-import { bucketLabel } from "../model/buckets";
+import { bucketLabel, categoryWords, componentWords } from "../model/buckets";
 import {
   attemptText,
+  bothInUnit,
+  chance,
   count,
   dayText,
   deviceHours,
   duration,
   instant,
-  inUnit,
   keyText,
   number3,
   percent,
@@ -81,9 +82,12 @@ const rank = { open: 0, acknowledged: 1, gone: 2 };
 function List({ answer, losses, state, ask }: ListProps) {
   const { query } = useAddress();
   const chosen = first(query, "id");
-  const list = [...(answer.data?.regressions ?? [])].sort(
-    (x, y) => rank[x.state] - rank[y.state] || y.device_hours_per_day - x.device_hours_per_day,
-  );
+  // What somebody looks after is not open, whatever the collector counts to it.
+  const list = (answer.data?.regressions ?? [])
+    .filter((one) => state === "all" || one.state === "open")
+    .sort(
+      (x, y) => rank[x.state] - rank[y.state] || y.device_hours_per_day - x.device_hours_per_day,
+    );
   useEffect(() => {
     if (chosen) document.getElementById(`panel-r-${chosen}`)?.scrollIntoView({ block: "start" });
   }, [chosen, answer.data === null]);
@@ -124,7 +128,7 @@ function RegressionPanel({ one, answer, losses, ask }: OneProps) {
     <Panel
       id={`r-${one.id}`}
       class="regression"
-      title={`${one.label} · ${keyText(one.stratum)}`}
+      title={`${componentWords(one.component, one.label)} · ${keyText(one.stratum)}`}
       note={<StateBadge state={one.state} />}
       answer={answer}
       controls={<AcknowledgeButton regression={one} ask={ask} />}
@@ -162,6 +166,7 @@ function RegressionPanel({ one, answer, losses, ask }: OneProps) {
 
 function Facts({ one }: { one: Regression }) {
   const change = one.change_pct;
+  const [before, after] = bothInUnit(one.before, one.after, one.unit);
   return (
     <dl class="strip">
       <div>
@@ -171,7 +176,7 @@ function Facts({ one }: { one: Regression }) {
       <div>
         <dt>Before → after</dt>
         <dd>
-          {inUnit(one.before, one.unit)} → <b class="bad">{inUnit(one.after, one.unit)}</b>
+          {before} → <b class="bad">{after}</b>
           {change !== null && (
             <small>
               {" "}
@@ -193,22 +198,46 @@ function Facts({ one }: { one: Regression }) {
         </dd>
       </div>
       <div>
-        <dt>q-value</dt>
-        <dd>{one.q_value < 0.001 ? one.q_value.toExponential(1) : number3(one.q_value)}</dd>
+        <dt title="q-value: the share of false alarms among all that are as sure as this">
+          False alarm
+        </dt>
+        <dd>{chance(one.q_value)}</dd>
       </div>
     </dl>
   );
 }
 
+const TERMS_MAX = 8;
+
+function termWords(term: RegressionTerm): string {
+  if (term.name === "rest" || term.kind === "mix" || term.kind === "preemption") return term.label;
+  if (term.kind === "failure") return `failures by ${categoryWords(term.name)}`;
+  return bucketLabel(term.name);
+}
+
 /** Bars to the left take ETT% away, bars to the right give; together they are the dip. */
 function Terms({ one }: { one: Regression }) {
-  const largest = Math.max(...one.terms.map((term) => Math.abs(term.delta_pct)), 0.001);
+  const sorted = [...one.terms].sort((x, y) => Math.abs(y.delta_pct) - Math.abs(x.delta_pct));
+  const largest = Math.max(Math.abs(sorted[0]?.delta_pct ?? 0), 0.001);
+  const shown = sorted.filter((term, i) => i < TERMS_MAX && Math.abs(term.delta_pct) >= 0.05);
+  const rest = sorted.filter((term) => !shown.includes(term));
   if (!one.terms.length) return <p class="muted">It is too young to be taken apart.</p>;
   return (
     <ol class="terms">
-      {one.terms.map((term) => (
+      {shown.map((term) => (
         <Term key={term.name} term={term} largest={largest} />
       ))}
+      {rest.length > 0 && (
+        <Term
+          term={{
+            name: "rest",
+            label: `${rest.length} smaller`,
+            kind: "stage",
+            delta_pct: rest.reduce((sum, term) => sum + term.delta_pct, 0),
+          }}
+          largest={largest}
+        />
+      )}
       <li class="whole">
         <span>dip</span>
         <span />
@@ -223,7 +252,7 @@ function Term({ term, largest }: { term: RegressionTerm; largest: number }) {
   const worse = term.delta_pct < 0;
   return (
     <li>
-      <span title={term.kind}>{term.label}</span>
+      <span>{termWords(term)}</span>
       <span class="axis" aria-hidden="true">
         <i
           class={worse ? "worse" : "better"}
@@ -238,7 +267,7 @@ function Term({ term, largest }: { term: RegressionTerm; largest: number }) {
 function TermTable({ one }: { one: Regression }) {
   return (
     <table>
-      <caption class="hidden">Terms of the dip: {one.label}</caption>
+      <caption class="hidden">Terms of the dip: {componentWords(one.component, one.label)}</caption>
       <thead>
         <tr>
           <th scope="col">Term</th>
@@ -251,7 +280,7 @@ function TermTable({ one }: { one: Regression }) {
       <tbody>
         {one.terms.map((term) => (
           <tr key={term.name}>
-            <th scope="row">{term.label}</th>
+            <th scope="row">{termWords(term)}</th>
             <td>{term.kind}</td>
             <td class="num">{points(term.delta_pct)}</td>
           </tr>
@@ -308,12 +337,17 @@ function Attempts({ one }: { one: Regression }) {
 }
 
 const slaColumns: readonly Column<Sla>[] = [
-  { name: "component", label: "Component", head: true, cell: (row) => bucketLabel(row.component) },
+  {
+    name: "component",
+    label: "Component",
+    head: true,
+    cell: (row) => componentWords(row.component, bucketLabel(row.component)),
+  },
   { name: "target", label: "Target", num: true, cell: (row) => duration(row.target_s) },
-  { name: "p50", label: "p50", num: true, cell: (row) => duration(row.p50_s) },
+  { name: "p50", label: "Half within", num: true, cell: (row) => duration(row.p50_s) },
   {
     name: "p90",
-    label: "p90",
+    label: "90% within",
     num: true,
     cell: (row) => (
       <span class={row.p90_s !== null && row.p90_s > row.target_s ? "bad" : ""}>
@@ -328,16 +362,16 @@ function SlaPanel({ answer }: { answer: ListProps["answer"] }) {
   return (
     <Panel
       id="sla"
-      title="Targets"
-      note="p90 over its target is red"
+      title="How soon it is told"
+      note="from its beginning to the alert"
       answer={answer}
       rows={5}
-      empty={(data) => (data.sla.length ? null : "No target is set.")}
+      empty={(data) => (data.sla.length ? null : "Nothing was told yet.")}
     >
       {(data) => (
-        <div class="scroll tall">
+        <div class="scroll tall" tabIndex={0} role="group" aria-label="How soon it is told">
           <DataTable
-            caption="Targets"
+            caption="How soon regressions were told"
             columns={slaColumns}
             rows={data.sla}
             key_of={(row) => row.component}

@@ -60,8 +60,14 @@ export async function openPage(context, base) {
   return { page, complaints };
 }
 
-/** Nothing is loading any more: no skeleton, no busy panel. Else says what still was. */
+/** How long a check waits for what has to come. Nothing is judged by it: a machine that has much else
+ * to do is slow, and one that waits in vain says for what. */
+export const WAIT_MAX_MS = 150_000;
+
+/** Nothing is loading any more: no skeleton, no busy panel. Else says what still was. A page behind
+ * another one gets no frames, in which waiting would look: it is brought to the front. */
 export async function settled(page) {
+  await page.bringToFront();
   try {
     await page.waitForFunction(
       () =>
@@ -69,13 +75,17 @@ export async function settled(page) {
         !document.querySelector(".skeleton, .body.busy, [aria-busy=true]") &&
         !document.body.innerText.includes("loading detail"),
       null,
-      { timeout: 30_000 },
+      { timeout: WAIT_MAX_MS, polling: 100 },
     );
   } catch (error) {
     throw new Error(`${error.message}\n${await whatWaits(page)}`);
   }
   await page.evaluate(
-    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
+    () =>
+      new Promise((resolve) => {
+        setTimeout(resolve, 2000);
+        requestAnimationFrame(() => requestAnimationFrame(resolve));
+      }),
   );
 }
 

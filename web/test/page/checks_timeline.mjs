@@ -5,6 +5,8 @@ import { openPage, settled } from "./browser.mjs";
 import { equal, ok } from "./harness.mjs";
 
 const SEGMENTS_MIN = 100_000;
+/** That one frame may look at: rows times slices of an answer, twice where a finer layer lies on it. */
+const SEGMENTS_MAX = 2 * 72 * 2 * 4000;
 
 function bigJob(fixture) {
   const running = fixture.fleet.jobs.filter((job) => job.state === "running");
@@ -67,6 +69,8 @@ export function addTimelineChecks(harness, fixture, base) {
         Math.max(...wide.map((frame) => frame.segments)) >= SEGMENTS_MIN,
         `fewer than ${SEGMENTS_MIN} segments`,
       );
+      const most = Math.max(...wide.map((frame) => frame.segments));
+      ok(most <= SEGMENTS_MAX, `a frame looks at ${most} segments`);
       for (let n = 0; n < 90; ++n) {
         await page.mouse.wheel(0, -140);
         await page.waitForTimeout(16);

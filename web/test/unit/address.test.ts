@@ -7,7 +7,7 @@ describe("addresses", () => {
   test.each([
     "#/fleet",
     "#/fleet?by=team&period=90d&where=family:dlrm&where=family:llm",
-    "#/regressions?id=c41f09",
+    "#/regressions?id=1",
     "#/jobs?state=running&text=night%20ly",
     "#/job/a%2Fb%20%25?t=0-1000",
   ])("%s comes back as it was", (text) => expect(addressText(parseAddress(text))).toBe(text));

@@ -163,6 +163,7 @@ test("answers are decoded by the names of their buckets", () => {
     ],
     ranks: 2,
     ranks_shown: 2,
+    complete: true,
   };
   const layer = decode(answer);
   expect(layer.window).toEqual({ from: 1000, to: 3000 });
@@ -171,5 +172,5 @@ test("answers are decoded by the names of their buckets", () => {
   expect([...(layer.lanes[0]?.bucket ?? [])]).toEqual([EFFECTIVE, DOWN]);
   expect(layer.failures[0]).toMatchObject({ at: 2500, text: "xid: fell" });
   expect(layer.segments).toBe(3);
-  expect(rowsOf(layer.lanes).map((row) => row.rank)).toEqual([null, 0, 1]);
+  expect(rowsOf(layer.lanes).map((row) => row.rank)).toEqual([null, 1, 0]);
 });

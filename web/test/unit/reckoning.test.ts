@@ -82,7 +82,7 @@ describe("verdict", () => {
   test("whose doing, and what to do", () => {
     const one = regressions[0] as Regression;
     expect(culprit(one).text).toBe("revision r1842");
-    expect(culprit({ ...one, separates: [] }).text).toBe("cold compile");
+    expect(culprit({ ...one, separates: [] }).text).toBe("dlrm");
     expect(culprit({ ...one, separates: [], terms: [] }).text).toBe("dlrm");
     expect(remedy(one, losses.losses)).toMatch(/headway run --cache/);
     expect(remedy(one, [])).toMatch(/^Open one of its attempts/);

@@ -2,11 +2,13 @@
 
 import type { FailureCategory, Failures } from "../../api/types";
 import { useApi } from "../../api/use_api";
-import { plainWords } from "../../model/buckets";
+import { categoryWords } from "../../model/buckets";
 import { count, deviceHours, duration, instant } from "../../model/format";
 import { fleetPath, type FleetState } from "../../state/fleet_state";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
+
+const SHOWN = 6;
 
 const columns: readonly Column<FailureCategory>[] = [
   {
@@ -14,7 +16,7 @@ const columns: readonly Column<FailureCategory>[] = [
     label: "Category",
     head: true,
     sort: (row) => row.category,
-    cell: (row) => plainWords(row.category) || "not judged",
+    cell: (row) => categoryWords(row.category) || "not judged",
   },
   { name: "origin", label: "Origin", sort: (row) => row.origin, cell: (row) => row.origin },
   {
@@ -74,7 +76,14 @@ export function FailuresPanel({ state }: { state: FleetState }) {
       empty={(data) => (data.categories.length ? null : "Nothing failed in this period.")}
       table={(data) => <FailureTable rows={data.categories} />}
     >
-      {(data) => <FailureBars rows={data.categories} />}
+      {(data) => (
+        <>
+          <FailureBars rows={data.categories.slice(0, SHOWN)} />
+          {data.categories.length > SHOWN && (
+            <p class="muted">{data.categories.length - SHOWN} more in the table.</p>
+          )}
+        </>
+      )}
     </Panel>
   );
 }
@@ -97,7 +106,7 @@ function FailureBars({ rows }: { rows: readonly FailureCategory[] }) {
     <ol class="bars failures">
       {rows.map((row) => (
         <li key={`${row.category}/${row.origin}`}>
-          <span class="name">{plainWords(row.category) || "not judged"}</span>
+          <span class="name">{categoryWords(row.category) || "not judged"}</span>
           <span class="track" aria-hidden="true">
             <i
               style={{

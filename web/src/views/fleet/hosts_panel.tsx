@@ -2,7 +2,7 @@
 
 import type { Host, Hosts } from "../../api/types";
 import { useApi } from "../../api/use_api";
-import { count, deviceHours, instant, number3 } from "../../model/format";
+import { chance, count, deviceHours, instant, number3 } from "../../model/format";
 import { fleetPath, type FleetState } from "../../state/fleet_state";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
@@ -38,10 +38,11 @@ const columns: readonly Column<Host>[] = [
   },
   {
     name: "q",
-    label: "q-value",
+    label: "By chance",
+    text: "By chance: how likely so many failures are on a host like any other (q-value)",
     num: true,
     sort: (row) => row.q_value,
-    cell: (row) => number3(row.q_value),
+    cell: (row) => chance(row.q_value),
   },
   {
     name: "lost",

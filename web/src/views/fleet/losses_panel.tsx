@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { Loss, Losses } from "../../api/types";
 import type { Answer } from "../../api/use_api";
-import { groupColor, groupLabel } from "../../model/buckets";
+import { bucketLabel, groupColor, groupLabel } from "../../model/buckets";
 import { attemptText, count, deviceHours, percent } from "../../model/format";
 import { Swatch } from "../../ui/controls";
 import { Panel } from "../../ui/panel";
@@ -51,7 +51,7 @@ function LossBar({ loss, largest, advised }: { loss: Loss; largest: number; advi
   return (
     <li>
       <span class="name" title={`${loss.label} (${groupLabel(loss.group)})`}>
-        {loss.label}
+        {bucketLabel(loss.bucket)}
       </span>
       <span class="track" aria-hidden="true">
         <i
@@ -109,7 +109,7 @@ function LossTable({ losses }: { losses: readonly Loss[] }) {
           <tr key={loss.bucket}>
             <th scope="row" class="nowrap">
               <Swatch color={groupColor(loss.group)} />
-              {loss.label}
+              {bucketLabel(loss.bucket)}
             </th>
             <td class="num">{deviceHours(loss.device_hours)}</td>
             <td class="num">{percent(loss.share_pct)}</td>

@@ -135,7 +135,7 @@ export function RollupPanel({ state }: { state: FleetState }) {
     <Panel
       id="rollup"
       class="w7"
-      title="Divided"
+      title="Compare groups"
       answer={answer}
       empty={(data) =>
         data.groups.length ? null : "No job ran in this period with these filters."

@@ -4,6 +4,7 @@ import type { Doubt, Group, Metric, Regressions, Trend } from "../../api/types";
 import { useApi } from "../../api/use_api";
 import { TrendChart } from "../../charts/trend";
 import type { Line, Mark } from "../../charts/trend_options";
+import { componentWords } from "../../model/buckets";
 import { addDays, unixSeconds } from "../../model/days";
 import { dayText, deltaInUnit, inUnit, keyText } from "../../model/format";
 import { concerns, differ } from "../../model/verdict";
@@ -101,7 +102,7 @@ function marksOf(regressions: Regressions | null, state: FleetState): Mark[] {
     .filter((one) => concerns(one.stratum, state.where))
     .map((one) => ({
       t_s: unixSeconds(one.began_day),
-      label: `${one.label} · ${keyText(one.stratum)}`,
+      label: `${componentWords(one.component, one.label)} · ${keyText(one.stratum)}`,
       color: one.state === "open" ? "--bad" : "--muted",
       weight: (one.state === "open" ? 1e9 : 0) + one.device_hours_per_day,
     }));
@@ -286,9 +287,11 @@ function Multiple({ metric, state, now, past }: MultiplesProps & { metric: Metri
             days_s={trend.days.map(unixSeconds)}
             lines={linesOf(trend, metric.label)}
             unit={metric.unit}
-            height={92}
+            height={98}
             small
-            bands
+            bands={trend.series.some((one) =>
+              one.value.some((value) => value !== null && value > 0),
+            )}
           />
         </>
       )}
@@ -302,6 +305,8 @@ function Change({ metric, now, past }: Omit<MultiplesProps, "state"> & { metric:
   if (x?.value == null || y?.value == null) return null;
   const delta = x.value - y.value;
   const sure = differ(x, y);
+  if (!sure && Math.abs(delta) < 0.01 * Math.abs(x.value))
+    return <span class="change">as before</span>;
   const tone = !sure ? "" : delta > 0 === metric.up ? "good" : "bad";
   return (
     <span class={`change ${tone}`}>

@@ -1,13 +1,16 @@
 // The answer for who was woken up: is something wrong, since when, whose doing, what to do.
 
 import { useState } from "preact/hooks";
-import type { Losses, Regression, Regressions, Rollup } from "../../api/types";
-import type { Answer } from "../../api/use_api";
+import type { Losses, Regression, Regressions, Rollup, Waterfall } from "../../api/types";
+import { type Answer, useApi } from "../../api/use_api";
+import { componentWords } from "../../model/buckets";
 import { nowNs } from "../../model/clock";
-import { daysBetween } from "../../model/days";
-import { ago, dayText, deviceHours, inUnit, keyText, number3 } from "../../model/format";
+import { addDays, before, daysBetween } from "../../model/days";
+import { mixShift, preemptionWave, shiftText } from "../../model/explain";
+import { ago, bothInUnit, count, dayText, deviceHours, keyText, number3 } from "../../model/format";
 import { concerns, culprit, remedy, shownRegressions, verdict } from "../../model/verdict";
-import type { FleetState } from "../../state/fleet_state";
+import { linkTo } from "../../state/address";
+import { fleetPath, type FleetState, waterfallPath } from "../../state/fleet_state";
 import { Panel } from "../../ui/panel";
 import { Words } from "../../ui/words";
 import { AcknowledgeButton, AcknowledgeDialog } from "../acknowledge";
@@ -53,6 +56,7 @@ export function VerdictPanel({ state, regressions, now, past, losses }: Props) {
               {judged.open.length > 0 && (
                 <OpenTable open={judged.open} losses={losses.data} ask={ask} />
               )}
+              <Also state={state} />
               {elsewhere > 0 && (
                 <p>
                   <a href="#/regressions">{elsewhere} more open</a>, outside of these filters.
@@ -64,6 +68,52 @@ export function VerdictPanel({ state, regressions, now, past, losses }: Props) {
       </Panel>
       {asked && <AcknowledgeDialog regression={asked} close={() => ask(null)} />}
     </>
+  );
+}
+
+/** What moved ETT% in the period and needs no fix in a job. */
+function Also({ state }: { state: FleetState }) {
+  const earlier = state.days ? before(state.days) : null;
+  const levers = useApi<Waterfall>(
+    state.days &&
+      waterfallPath(state, {
+        metric: "ett_pct",
+        split: "lever",
+        a: before(state.days),
+        b: state.days,
+        where_a: [],
+        where_b: [],
+      }),
+  );
+  const days = useApi<Rollup>(fleetPath("rollup", state, { by: "day" }));
+  const families = useApi<Rollup>(fleetPath("rollup", state, { by: "family" }));
+  const past = useApi<Rollup>(fleetPath("rollup", state, { by: "family" }, earlier));
+  const wave = days.data && preemptionWave(days.data.groups);
+  const shift =
+    levers.data &&
+    families.data &&
+    past.data &&
+    mixShift(levers.data, families.data.groups, past.data.groups);
+  if (!wave && !shift) return null;
+  return (
+    <ul class="also">
+      {shift && (
+        <li>
+          <a href={linkTo({ split: "lever", panel: "waterfall" })}>Mix shift.</a> {shiftText(shift)}
+        </li>
+      )}
+      {wave && (
+        <li>
+          <a href={linkTo({ from: wave.from, to: addDays(wave.last, 1), period: null })}>
+            Preemptions came in a wave,
+          </a>{" "}
+          {wave.from === wave.last
+            ? `on ${dayText(wave.from)}`
+            : `${dayText(wave.from)} to ${dayText(wave.last)}`}
+          : {count(wave.preemptions)}, where {count(wave.usual)} a day is usual.
+        </li>
+      )}
+    </ul>
   );
 }
 
@@ -116,15 +166,16 @@ function OpenTable({ open, losses, ask }: TableProps) {
 
 function OpenRow({ one, losses, ask }: { one: Regression } & Omit<TableProps, "open">) {
   const whose = culprit(one);
+  const [was, is] = bothInUnit(one.before, one.after, one.unit);
   const worse = one.change_pct === null ? "" : ` (+${number3(Math.abs(one.change_pct))}%)`;
   return (
     <tr role="row">
       <th scope="row" role="rowheader">
         <a href={`#/regressions?id=${encodeURIComponent(one.id)}`}>
-          {one.label} · {keyText(one.stratum)}
+          {componentWords(one.component, one.label)} · {keyText(one.stratum)}
         </a>
         <span class="sub">
-          {inUnit(one.before, one.unit)} → <b class="bad">{inUnit(one.after, one.unit)}</b>
+          {was} → <b class="bad">{is}</b>
           {worse}
         </span>
       </th>

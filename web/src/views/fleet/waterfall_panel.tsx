@@ -5,6 +5,7 @@ import { useApi } from "../../api/use_api";
 import { WaterfallChart } from "../../charts/waterfall_chart";
 import { addDays, type Period } from "../../model/days";
 import { count, dayText, deltaExact, inUnit } from "../../model/format";
+import { stepLabel } from "../../model/waterfall";
 import { change, useAddress } from "../../state/address";
 import { type FleetState, waterfallPath, waterfallState } from "../../state/fleet_state";
 import { Filters, Segments, Select } from "../../ui/controls";
@@ -166,7 +167,7 @@ function WaterfallTable(props: { data: Waterfall; before: string; after: string 
         {whole(before, data.a)}
         {[...data.steps].sort(bySize).map((step) => (
           <tr key={step.name}>
-            <th scope="row">{step.label}</th>
+            <th scope="row">{stepLabel(step)}</th>
             <td>{step.kind}</td>
             <td class="num">{deltaExact(step.delta, data.unit)}</td>
             <td class="num">

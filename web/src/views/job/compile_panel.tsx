@@ -43,12 +43,14 @@ function CompileBars({ report }: { report: Report }) {
         <li key={row.name}>
           <span class="name">{row.name}</span>
           <span class="track" aria-hidden="true">
-            <i
-              style={{
-                width: `${(100 * row.ns) / largest}%`,
-                background: groupColor(row.name === "recompiled" ? "wasted" : "compile"),
-              }}
-            />
+            {row.ns > 0 && (
+              <i
+                style={{
+                  width: `${(100 * row.ns) / largest}%`,
+                  background: groupColor(row.name === "recompiled" ? "wasted" : "compile"),
+                }}
+              />
+            )}
           </span>
           <span class="num">{durationNs(row.ns)}</span>
           <span class="num muted">{percent((100 * row.ns) / Math.max(1, report.wall_ns))}</span>

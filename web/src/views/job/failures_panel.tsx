@@ -2,7 +2,7 @@
 
 import type { Report, ReportFailure } from "../../api/types";
 import type { Answer } from "../../api/use_api";
-import { plainWords } from "../../model/buckets";
+import { categoryWords } from "../../model/buckets";
 import { attemptText, count, durationNs, instant } from "../../model/format";
 import { linkTo } from "../../state/address";
 import { type Column, DataTable } from "../../ui/data_table";
@@ -35,7 +35,7 @@ function columns(report: Report): readonly Column<ReportFailure>[] {
       sort: (row) => row.category ?? row.origin,
       cell: (row) => (
         <>
-          {row.category ? plainWords(row.category) : "not judged"}
+          {row.category ? categoryWords(row.category) : "not judged"}
           <div class="muted nowrap">
             {row.origin} · #{attemptText(row.attempt)}
             {row.rank !== null && ` · rank ${row.rank}`}

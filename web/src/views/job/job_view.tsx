@@ -45,12 +45,12 @@ export function JobView({ job }: { job: string }) {
         <div class="w8 column">
           <JobFailuresPanel answer={answer} />
           <AttemptsPanel answer={answer} />
+          <StragglersPanel answer={answer} />
         </div>
         <div class="w4 column">
           <CompilePanel answer={answer} />
           <CheckpointsPanel answer={answer} />
           <StagesPanel answer={answer} />
-          <StragglersPanel answer={answer} />
         </div>
       </div>
     </>

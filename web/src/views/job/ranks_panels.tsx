@@ -4,6 +4,8 @@ import type { Report, ReportRank } from "../../api/types";
 import type { Answer } from "../../api/use_api";
 import { bucketLabel, groupColor } from "../../model/buckets";
 import { attemptText, count, durationNs, percent } from "../../model/format";
+import { linkTo } from "../../state/address";
+import { besideRank } from "../../timeline/timeline";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
 
@@ -90,6 +92,21 @@ export function StagesPanel({ answer }: { answer: Answer<Report> }) {
   );
 }
 
+/** To the rank's row on the timeline, where not all ranks have one. */
+function RankLink({ rank, ranks }: { rank: number; ranks: number }) {
+  const beside = besideRank(rank, ranks);
+  if (!beside) return <>{rank}</>;
+  return (
+    <a
+      class="underlined"
+      href={linkTo({ ranks: beside, panel: "timeline" })}
+      title="Show on the timeline"
+    >
+      {rank}
+    </a>
+  );
+}
+
 function rankColumns(report: Report): readonly Column<ReportRank>[] {
   const steps = Math.max(1, report.steps.finished);
   return [
@@ -100,7 +117,7 @@ function rankColumns(report: Report): readonly Column<ReportRank>[] {
       sort: (row) => row.rank,
       cell: (row) => (
         <span class="nowrap">
-          {row.rank}{" "}
+          <RankLink rank={row.rank} ranks={report.ranks.length} />{" "}
           {row.straggler && (
             <span class="badge warn">
               slow in {row.slow_in ? bucketLabel(row.slow_in) : "steps"}
@@ -140,7 +157,7 @@ export function StragglersPanel({ answer }: { answer: Answer<Report> }) {
       <DataTable
         caption="Ranks, the slowest first"
         columns={rankColumns(report)}
-        rows={last ? rows.slice(0, last) : rows}
+        rows={last ? rows.slice(0, last).filter((row, i) => i < 3 || row.held_up_ns > 0) : rows}
         key_of={(row) => String(row.rank)}
         cards
       />

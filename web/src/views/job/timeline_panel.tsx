@@ -5,11 +5,24 @@ import type { Answer } from "../../api/use_api";
 import { GroupLegend } from "../../charts/stack";
 import { TimelineStage, useTimeline } from "../../timeline/timeline";
 import type { Layer } from "../../timeline/lanes";
+import { useAddress } from "../../state/address";
+import { first } from "../../state/query";
 import { Panel } from "../../ui/panel";
 import { AttemptTable } from "./attempts_panel";
 
-export function TimelinePanel({ job, answer }: { job: string; answer: Answer<Report> }) {
-  const timeline = useTimeline(job);
+interface Props {
+  job: string;
+  answer: Answer<Report>;
+}
+
+/** Other ranks are another timeline; the window is in the address. */
+export function TimelinePanel(props: Props) {
+  const ranks = first(useAddress().query, "ranks");
+  return <OfRanks key={ranks ?? ""} ranks={ranks} {...props} />;
+}
+
+function OfRanks({ job, answer, ranks }: Props & { ranks: string | undefined }) {
+  const timeline = useTimeline(job, ranks);
   const { source } = timeline;
   const own: Answer<true> = {
     data: true,
