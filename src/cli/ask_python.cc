@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/file.h"
 #include "base/start_process.h"
@@ -41,12 +42,16 @@ bool read_all(int fd, std::string& out) {
 
 std::string ask_python(const std::string& command, const std::string& question,
                        const std::string& argument, std::string& answer) {
+  return ask_program({command, "-c", question, argument}, answer);
+}
+
+std::string ask_program(std::vector<std::string> argv, std::string& answer) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::strerror(errno);
   const base::UniqueFd ours(ends[0]);
   base::UniqueFd theirs(ends[1]);
-  auto pid = base::start_process(
-      {.argv = {command, "-c", question, argument}, .descriptors = {{ends[1], STDOUT_FILENO}}});
+  auto pid =
+      base::start_process({.argv = std::move(argv), .descriptors = {{ends[1], STDOUT_FILENO}}});
   theirs.reset();
   if (!pid.ok()) return pid.status().message();
   const bool answered = read_all(ours.get(), answer);
