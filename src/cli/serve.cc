@@ -15,6 +15,7 @@
 #include "cli/human.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/serve_caches.h"
 #include "cli/serve_demo.h"
 #include "cli/serve_store.h"
 #include "cli/verb.h"
@@ -36,6 +37,7 @@ struct ServeOptions {
   bool check = false;
   bool demo = false;
   std::string back_up;
+  ServeCachesOptions caches;
 };
 
 // "127.0.0.1:8743", "[::1]:8743", "8743".
@@ -146,8 +148,10 @@ Status run(ServeOptions given) {
   if (Status status = choose(given, options); !status.ok()) return status;
   auto store = open_store(given.store, true);
   if (!store.ok()) return store.status();
-  options.handler.engine =
-      store::is_postgres_url(store_path(given.store).value()) ? "postgres" : "sqlite";
+  const std::string path = store_path(given.store).value();
+  const Status caches = choose_caches(given.caches, path, given.demo, options.caches);
+  if (!caches.ok()) return caches;
+  options.handler.engine = store::is_postgres_url(path) ? "postgres" : "sqlite";
   const std::string address = address_of(given, options.server);
   auto collector = collector::Collector::start(std::move(options), std::move(*store));
   if (!collector.ok()) return collector.status();
@@ -194,6 +198,7 @@ void add_serve(Verb& app, int& exit_code) {
                    "How often to look for regressions; off: never, as on all but one of several "
                    "collectors of a store (default: 1h)")
       ->type_name("TIME|off");
+  add_serve_caches_options(*verb, given->caches);
   verb->add_option("--webhook", given->webhook,
                    "Where to send a new regression, signed with HEADWAY_WEBHOOK_SECRET")
       ->type_name("URL");

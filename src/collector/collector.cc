@@ -161,9 +161,10 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
       [collector = out.get()](const Alert& alert) { collector->tell_alert(alert); });
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
+  out->caches_ = std::make_unique<CacheApi>(std::move(options.caches));
   out->handler_ = std::make_unique<Handler>(
       Parts{*out->store_, *out->access_, *out->jobs_, *out->intake_, *out->workers_, *out->tables_,
-            out->feed_, *out->alerts_, *out->watcher_,
+            out->feed_, *out->alerts_, *out->watcher_, *out->caches_,
             [collector = out.get()](const std::string& tenant) {
               return collector->families(tenant);
             }},
@@ -216,6 +217,7 @@ void Collector::stop() {
   watcher_.reset();
   webhook_.reset();
   workers_.reset();
+  caches_.reset();
   intake_.reset();
   server_.reset();
 }

@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "collector/access.h"
 #include "collector/alerts.h"
+#include "collector/cache_api.h"
 #include "collector/fact_teller.h"
 #include "collector/fleet_tables.h"
 #include "collector/handler.h"
@@ -42,6 +43,7 @@ struct CollectorOptions {
   WebhookOptions webhook;
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
   HandlerOptions handler;
+  CacheRoomOptions caches;
   int workers = 2;                              // that answer questions
   std::function<void(const std::string&)> log;  // what went wrong, one line each
 };
@@ -94,6 +96,7 @@ class Collector {
   std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<Workers> workers_;
+  std::unique_ptr<CacheApi> caches_;
   std::unique_ptr<Handler> handler_;
   std::unique_ptr<net::HttpServer> server_;
 };

@@ -33,8 +33,13 @@ std::size_t body_bytes_max(Place place) {
 }  // namespace
 
 net::Admission Handler::admit(const ServerRequest& head) {
-  const Route route = route_of(head.path);
+  Route route = route_of(head.path);
   if (route.place == Place::none) return {error_answer(404, "there is nothing here"), 0};
+  if (route.place == Place::caches) {
+    const auto role = CacheApi::role_for(route, head.method);
+    route.method = role ? std::string_view(head.method) : CacheApi::methods;
+    if (role) route.role = *role;
+  }
   if (head.method != route.method && !(head.method == "HEAD" && route.method == "GET")) {
     ServerAnswer answer = error_answer(405, fmt::format("this place takes {}", route.method));
     answer.headers.emplace_back("Allow", std::string(route.method));
@@ -44,7 +49,8 @@ net::Admission Handler::admit(const ServerRequest& head) {
   const Decision decision = parts_.access.decide(head.header("authorization"), head.peer,
                                                  route.role, base::clock_ns(CLOCK_MONOTONIC));
   if (!decision.allowed) return {refusal(head, decision), 0};
-  return {{}, body_bytes_max(route.place)};
+  const bool is_piece = route.place == Place::caches && head.method == "PUT";
+  return {{}, is_piece ? cache_piece_in_max : body_bytes_max(route.place)};
 }
 
 ServerAnswer Handler::refusal(const ServerRequest& head, const Decision& decision) const {
@@ -80,6 +86,9 @@ void Handler::handle(ServerRequest request, std::shared_ptr<net::Reply> reply) {
         {tenant, route.job, route.attempt, std::move(request.body), std::move(reply)});
   }
   if (route.place == Place::events) return parts_.feed.add(tenant, reply);
+  if (route.place == Place::caches) {
+    return parts_.caches.offer(route, tenant, std::move(request), std::move(reply));
+  }
   const bool taken = parts_.workers.add([this, route, tenant, request = std::move(request), reply] {
     reply->send(answer(route, request, tenant));
   });

@@ -11,6 +11,7 @@
 
 #include "collector/access.h"
 #include "collector/alerts.h"
+#include "collector/cache_api.h"
 #include "collector/fleet_tables.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
@@ -35,6 +36,7 @@ struct Parts {
   LiveFeed& feed;
   Alerts& alerts;
   Watcher& watcher;
+  CacheApi& caches;
   // What /metrics tells a tenant.
   std::function<std::vector<interchange::Family>(const std::string& tenant)> families;
 };

@@ -31,6 +31,7 @@ enum class Place : std::uint8_t {
   hosts,
   regressions,
   acknowledge,
+  caches,
 };
 
 struct Route {
@@ -41,6 +42,7 @@ struct Route {
   std::string job = {};
   std::uint64_t attempt = 0;
   std::int64_t id = 0;
+  std::string archive = {};  // of caches; empty: all of them
 };
 
 // `path` is decoded and begins with '/'.
