@@ -146,12 +146,13 @@ Status run(ServeOptions given) {
   raise_descriptor_limit();
   collector::CollectorOptions options;
   if (Status status = choose(given, options); !status.ok()) return status;
+  auto path = store_path(given.store);
+  if (!path.ok()) return path.status();
+  const Status caches = choose_caches(given.caches, *path, given.demo, options.caches);
+  if (!caches.ok()) return caches;
   auto store = open_store(given.store, true);
   if (!store.ok()) return store.status();
-  const std::string path = store_path(given.store).value();
-  const Status caches = choose_caches(given.caches, path, given.demo, options.caches);
-  if (!caches.ok()) return caches;
-  options.handler.engine = store::is_postgres_url(path) ? "postgres" : "sqlite";
+  options.handler.engine = store::is_postgres_url(*path) ? "postgres" : "sqlite";
   const std::string address = address_of(given, options.server);
   auto collector = collector::Collector::start(std::move(options), std::move(*store));
   if (!collector.ok()) return collector.status();
