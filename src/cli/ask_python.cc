@@ -21,9 +21,9 @@ namespace {
 constexpr std::size_t kAnswerBytesMax = 64 * 1024;
 
 // Everything the child writes until it closes the pipe; false when it took too long.
-bool read_all(int fd, std::string& out) {
+bool read_all(int fd, int wait_ms, std::string& out) {
   using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(python_answer_ms_max);
+  const auto deadline = Clock::now() + std::chrono::milliseconds(wait_ms);
   char buffer[4096];
   for (;;) {
     const auto left =
@@ -41,11 +41,11 @@ bool read_all(int fd, std::string& out) {
 }  // namespace
 
 std::string ask_python(const std::string& command, const std::string& question,
-                       const std::string& argument, std::string& answer) {
-  return ask_program({command, "-c", question, argument}, answer);
+                       const std::string& argument, std::string& answer, int wait_ms) {
+  return ask_program({command, "-c", question, argument}, answer, wait_ms);
 }
 
-std::string ask_program(std::vector<std::string> argv, std::string& answer) {
+std::string ask_program(std::vector<std::string> argv, std::string& answer, int wait_ms) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::strerror(errno);
   const base::UniqueFd ours(ends[0]);
@@ -54,12 +54,12 @@ std::string ask_program(std::vector<std::string> argv, std::string& answer) {
       base::start_process({.argv = std::move(argv), .descriptors = {{ends[1], STDOUT_FILENO}}});
   theirs.reset();
   if (!pid.ok()) return pid.status().message();
-  const bool answered = read_all(ours.get(), answer);
+  const bool answered = read_all(ours.get(), wait_ms, answer);
   if (!answered) ::kill(*pid, SIGKILL);
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!answered) return fmt::format("no answer within {} s", python_answer_ms_max / 1000);
+  if (!answered) return fmt::format("no answer within {} s", wait_ms / 1000);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return "does not start";
   return "";
 }

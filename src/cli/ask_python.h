@@ -10,11 +10,13 @@ namespace headway::cli {
 inline constexpr int python_answer_ms_max = 30'000;
 
 // Runs that program with its output in `answer`, as ask_python() does.
-std::string ask_program(std::vector<std::string> argv, std::string& answer);
+std::string ask_program(std::vector<std::string> argv, std::string& answer,
+                        int wait_ms = python_answer_ms_max);
 
 // Runs `command -c question argument` with its output in `answer`; an empty string when all is
 // well, else what is wrong.
 std::string ask_python(const std::string& command, const std::string& question,
-                       const std::string& argument, std::string& answer);
+                       const std::string& argument, std::string& answer,
+                       int wait_ms = python_answer_ms_max);
 
 }  // namespace headway::cli

@@ -67,6 +67,7 @@ def test_what_one_host_compiles_the_next_one_has(
         "HEADWAY_CACHE_KEY": str(key),
         "HEADWAY_TOKEN": server.token("--role", "ingest", "--tenant", "ads"),
     }
+    other = server.token("--role", "ingest", "--tenant", "research")
     with server.running() as url:
         cold = fleet.run("--cache", url)
         assert_cold(cold)
@@ -79,7 +80,6 @@ def test_what_one_host_compiles_the_next_one_has(
         assert warm.out[0]["losses"] == cold.out[0]["losses"]
         assert server.archives() == had
         # Another tenant's job sees nothing of it.
-        other = server.token("--role", "ingest", "--tenant", "research")
         refused = Cache(cache.home, {"HEADWAY_TOKEN": other})
         assert refused.json("pull", url, "--to", tmp_path / "to", *BOUND)["archives"] == 0
     # Nobody listens there any more: a cold start, and a line.
