@@ -13,7 +13,7 @@
 namespace headway::agent {
 
 struct CachePlace {
-  std::string shelf;          // a folder, or s3://bucket/prefix
+  std::string shelf;          // a folder, s3://bucket/prefix, or a collector, http://host:8743
   bool own_shelf = true;      // nobody named it: it is this user's alone
   std::string directory;      // of torch's compiler
   bool own_directory = true;  // the user named none

@@ -84,7 +84,10 @@ bool JobCache::has_changed(const Pulled& pulled) {
 Result<Unpacked> JobCache::unpack(const Pulled& pulled) {
   if (pulled.archives.empty()) return Unpacked{};
   return restore(plan_.directory, pointers(pulled), plan_.pgo,
-                 {.threads = plan_.threads, .overwrite = false, .progress = {}});
+                 {.threads = plan_.threads,
+                  .overwrite = false,
+                  .progress = {},
+                  .environment = plan_.binding.environment});
 }
 
 Result<JobPulled> JobCache::pull() {
@@ -108,11 +111,16 @@ Result<JobPulled> JobCache::pull() {
     done.notes.push_back(base::plural(pulled->beyond, "archive more is", "archives more are") +
                          " there than are taken; `headway cache gc` makes one of all");
   }
-  note_shelved(*pulled);
+  note_shelved(*pulled, unpacked.ok() ? unpacked->renamed : Renamed{});
   if (!unpacked.ok()) return unpacked.status();
   done.written = unpacked->written;
   done.written_bytes = unpacked->written_bytes;
   done.same = unpacked->same;
+  if (unpacked->missed > 0) {
+    done.notes.push_back(fmt::format(
+        "{} for torch in {}, and here it is in {}: compiled again", libraries(unpacked->missed),
+        pulled->archives.front()->binding().environment, plan_.binding.environment));
+  }
   if (unpacked->damaged > 0) {
     done.notes.push_back(fmt::format("{} that others have shared {} damaged and left out",
                                      libraries(unpacked->damaged), were(unpacked->damaged)));
@@ -125,17 +133,31 @@ Result<JobPulled> JobCache::pull() {
 // What is on the shelf is there, whether or not it could be unpacked here. What is there only for
 // others (another family, another processor) the next job of ours would not find beside ours: it is
 // put there for them, but is no news.
-void JobCache::note_shelved(const Pulled& pulled) {
+void JobCache::note_shelved(const Pulled& pulled, const Renamed& renamed) {
   const bool ours = pulled.same_binding && pulled.family == plan_.binding.family;
+  const std::map<std::string, std::string> names(renamed.begin(), renamed.end());
   const std::vector<const Archive*> archives = pointers(pulled);
   // Of a path that several have, the one that is unpacked.
   for (const Chosen& chosen : unite(archives).entries) {
     const Index& index = archives[chosen.archive]->index();
     const Entry& entry = index.entries[chosen.entry];
     const ContentRecord& content = index.contents[entry.content];
+    const auto name = names.find(entry.path);
     (ours ? known_ : of_others_)
-        .insert_or_assign(entry.path, Known{content.bytes, entry.relocated, content.sha256});
+        .insert_or_assign(name == names.end() ? entry.path : name->second,
+                          Known{content.bytes, entry.relocated, content.sha256});
   }
+  for (const Archive* archive : archives) {
+    const std::vector<std::string>& told = archive->binding().commands;
+    if (pulled.same_binding && !commands_ && !told.empty()) commands_ = told;
+  }
+}
+
+const std::vector<std::string>& JobCache::commands() {
+  if (!commands_) {
+    commands_ = plan_.ask_commands ? plan_.ask_commands() : std::vector<std::string>();
+  }
+  return *commands_;
 }
 
 // All that is there, what a compiler is just writing included. The one walk before the ranks start:
@@ -210,6 +232,9 @@ Result<JobPushed> JobCache::push() {
       scan->files, [this](const CacheFile& file) { return is_in(of_others_, file); });
   Binding binding = plan_.binding;
   binding.created_ns = base::real_ns();
+  const bool any_library = std::ranges::any_of(
+      scan->files, [](const CacheFile& file) { return file.kind == Kind::library; });
+  if (any_library) binding.commands = commands();
   const std::string path = fmt::format("{}/new-{}.hwc", plan_.scratch, packed_++);
   auto packed = pack_directory(files, plan_.directory, *scan, binding, files, path,
                                {.threads = plan_.threads, .key = &*plan_.key, .progress = {}});

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ struct JobCachePlan {
   std::size_t threads = 2;
   std::size_t merge_min = 16;  // so many archives of our own key become one; 0: none do
   std::optional<std::uint64_t> shelf_bytes_max{};  // of a shelf that is nobody else's
+  // torch's command lines for a compiler (rekey.h), for archives that are of use at another path of
+  // the environment. Asked once at most, when there is a library to pack, and not where an archive
+  // that was pulled tells them. Takes seconds; empty: they are not known.
+  std::function<std::vector<std::string>()> ask_commands{};
 };
 
 struct JobPulled {
@@ -74,7 +79,8 @@ class JobCache {
   base::Result<Pulled> fetch();
   [[nodiscard]] bool has_changed(const Pulled& pulled);
   base::Result<Unpacked> unpack(const Pulled& pulled);
-  void note_shelved(const Pulled& pulled);
+  void note_shelved(const Pulled& pulled, const Renamed& renamed);
+  [[nodiscard]] const std::vector<std::string>& commands();
   [[nodiscard]] Scan present() const;
   void remove_damaged(const Scan& before, JobPulled& done);
   void note_states(const Scan& before, const Pulled& pulled);
@@ -88,6 +94,7 @@ class JobCache {
   const JobCachePlan plan_;
   KnownFiles known_;      // on the shelf for ours, or not ours to give away
   KnownFiles of_others_;  // on the shelf, where the next job of ours does not look first
+  std::optional<std::vector<std::string>> commands_;
   std::size_t packed_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/temp_dir.h"
 #include "cache/collect.h"
+#include "cache/rekey.h"
 #include "cache/test_cache.h"
 
 namespace headway::cache {
@@ -348,6 +349,72 @@ TEST(JobCache, AForeignSignerCostsANote) {
   const JobPulled pulled = pull(second);
   EXPECT_EQ(pulled.written, 0U);
   EXPECT_EQ(pulled.notes.size(), 1U);
+}
+
+// A library and its C++, named as torch does for that command.
+Tree library_of(const std::string& command, const std::string& code) {
+  const std::string key = library_key(code, command), stem = key.substr(1, 2) + "/" + key;
+  return {{stem + ".main.cpp", code}, {stem + ".main.so", code_like(3000, 3)}};
+}
+
+TEST(JobCache, AtAnotherPathLibrariesGetTheNamesThatAreAskedForThere) {
+  Stage stage;
+  const std::string here = test_binding().environment, there = "/other/site-packages";
+  int asked = 0;
+  const auto plan = [&](const std::string& directory, const std::string& environment) {
+    JobCachePlan made = stage.plan(directory);
+    made.binding.environment = environment;
+    made.ask_commands = [&asked, environment] {
+      ++asked;
+      return std::vector<std::string>{"g++ -I" + environment + "/torch/include"};
+    };
+    return made;
+  };
+  JobCache first(stage.shelf, plan("a", here));
+  (void)pull(first);
+  stage.write("a", {{"ab/c1.py", "1"}});
+  EXPECT_EQ(push(first).files, 1U);
+  EXPECT_EQ(asked, 0) << "it takes seconds, and there is no library yet";
+  stage.write("a", library_of("g++ -I" + here + "/torch/include", "int one;"));
+  EXPECT_EQ(push(first).files, 2U);
+  stage.write("a", library_of("g++ -I" + here + "/torch/include", "int two;"));
+  EXPECT_EQ(push(first).files, 2U);
+  EXPECT_EQ(asked, 1);
+
+  JobCache second(stage.shelf, plan("b", there));
+  const JobPulled pulled = pull(second);
+  EXPECT_EQ(pulled.written, 5U);
+  EXPECT_TRUE(pulled.notes.empty()) << pulled.notes.front();
+  for (const char* code : {"int one;", "int two;"}) {
+    for (const auto& [path, content] : library_of("g++ -I" + there + "/torch/include", code)) {
+      EXPECT_EQ(stage.read("b/" + path), content) << path;
+    }
+  }
+  // For the next job here they are put beside it, under their new names, and are no news.
+  const JobPushed passed = push(second);
+  EXPECT_EQ(passed.files, 5U);
+  EXPECT_EQ(passed.passed_on, 5U);
+  EXPECT_EQ(push(second).files, 0U);
+  JobCache third(stage.shelf, plan("c", there));
+  EXPECT_EQ(pull(third).written, 5U);
+  const int before = asked;
+  stage.write("c", library_of("g++ -I" + there + "/torch/include", "int three;"));
+  EXPECT_EQ(push(third).files, 2U);
+  EXPECT_EQ(asked, before) << "the archive that was pulled has told it";
+}
+
+TEST(JobCache, LibrariesThatNobodyFindsAtAnotherPathAreTold) {
+  Stage stage;
+  JobCache first(stage.shelf, stage.plan("a"));
+  (void)pull(first);
+  stage.write("a", library_of("g++ -I/venv", "int one;"));
+  EXPECT_EQ(push(first).files, 2U);
+  JobCachePlan plan = stage.plan("b");
+  plan.binding.environment = "/other";
+  JobCache second(stage.shelf, plan);
+  const JobPulled pulled = pull(second);
+  ASSERT_EQ(pulled.notes.size(), 1U);
+  EXPECT_THAT(pulled.notes[0], testing::HasSubstr("1 library for torch in /venv/lib"));
 }
 
 }  // namespace

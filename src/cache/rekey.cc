@@ -118,7 +118,9 @@ Result<Rekeyed> rekey(std::span<const Archive* const> archives, const std::strin
       for (const auto& [target, ending] :
            {std::pair(pair.library, kLibrary), {*pair.code, kCode}}) {
         std::string path = path_of(*other, ending);
-        if (taken.insert(path).second) targets[target].path = std::move(path);
+        if (!taken.insert(path).second) continue;
+        done.renamed.emplace_back(targets[target].path, path);
+        targets[target].path = std::move(path);
       }
     }
   }

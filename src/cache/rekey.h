@@ -14,10 +14,9 @@
 
 #include "base/status.h"
 #include "cache/archive.h"
+#include "cache/unpack.h"
 
 namespace headway::cache {
-
-struct Target;
 
 // The key that torch gives C++ that this command compiles: "c" and 51 digits. Pure.
 [[nodiscard]] std::string library_key(std::string_view code, std::string_view command);
@@ -32,6 +31,7 @@ struct Target;
 struct Rekeyed {
   std::size_t libraries = 0;  // got the name that is asked for here
   std::size_t missed = 0;     // of another environment, and nobody here will find them
+  Renamed renamed{};          // all files that got another name
 };
 // Changes the paths of libraries, and of their C++, that come from archives of another environment
 // than `environment`. A path that is a target already stays that one's.

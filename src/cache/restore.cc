@@ -36,6 +36,7 @@ Result<Unpacked> restore(const std::string& directory, std::span<const Archive* 
   if (!unpacked.ok()) return unpacked;
   unpacked->rekeyed = rekeyed.libraries;
   unpacked->missed = rekeyed.missed;
+  unpacked->renamed = std::move(rekeyed.renamed);
   return unpacked;
 }
 

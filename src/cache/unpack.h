@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file_system.h"
@@ -43,6 +44,9 @@ struct UnpackOptions {
   std::string environment{};
 };
 
+// The path in the archive, and the one in the directory.
+using Renamed = std::vector<std::pair<std::string, std::string>>;
+
 struct Unpacked {
   std::size_t written = 0;
   std::uint64_t written_bytes = 0;
@@ -51,6 +55,7 @@ struct Unpacked {
   std::size_t damaged = 0;  // libraries that were packed damaged, and are not written
   std::size_t rekeyed = 0;  // libraries of another environment that are found here nevertheless
   std::size_t missed = 0;   // … that will be compiled again
+  Renamed renamed{};
 };
 
 // `directory`: an absolute path, and it is there.

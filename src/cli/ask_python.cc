@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/file.h"
 #include "base/start_process.h"
@@ -20,9 +21,9 @@ namespace {
 constexpr std::size_t kAnswerBytesMax = 64 * 1024;
 
 // Everything the child writes until it closes the pipe; false when it took too long.
-bool read_all(int fd, std::string& out) {
+bool read_all(int fd, int wait_ms, std::string& out) {
   using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::milliseconds(python_answer_ms_max);
+  const auto deadline = Clock::now() + std::chrono::milliseconds(wait_ms);
   char buffer[4096];
   for (;;) {
     const auto left =
@@ -40,21 +41,25 @@ bool read_all(int fd, std::string& out) {
 }  // namespace
 
 std::string ask_python(const std::string& command, const std::string& question,
-                       const std::string& argument, std::string& answer) {
+                       const std::string& argument, std::string& answer, int wait_ms) {
+  return ask_program({command, "-c", question, argument}, answer, wait_ms);
+}
+
+std::string ask_program(std::vector<std::string> argv, std::string& answer, int wait_ms) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return std::strerror(errno);
   const base::UniqueFd ours(ends[0]);
   base::UniqueFd theirs(ends[1]);
-  auto pid = base::start_process(
-      {.argv = {command, "-c", question, argument}, .descriptors = {{ends[1], STDOUT_FILENO}}});
+  auto pid =
+      base::start_process({.argv = std::move(argv), .descriptors = {{ends[1], STDOUT_FILENO}}});
   theirs.reset();
   if (!pid.ok()) return pid.status().message();
-  const bool answered = read_all(ours.get(), answer);
+  const bool answered = read_all(ours.get(), wait_ms, answer);
   if (!answered) ::kill(*pid, SIGKILL);
   int status = 0;
   while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!answered) return fmt::format("no answer within {} s", python_answer_ms_max / 1000);
+  if (!answered) return fmt::format("no answer within {} s", wait_ms / 1000);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return "does not start";
   return "";
 }

@@ -13,7 +13,9 @@
 
 #include "base/clock.h"
 #include "cache/cpu.h"
+#include "cache/gpu.h"
 #include "cli/cache_python.h"
+#include "cli/gpu_memo.h"
 #include "cli/human.h"
 #include "cli/output.h"
 #include "cli/verb.h"
@@ -81,6 +83,13 @@ Status add_torch(const BindingOptions& options, cache::Binding& binding) {
   return {};
 }
 
+// A torch that makes no code for GPUs is bound to none.
+std::string gpu_for(const BindingOptions& options, const cache::Binding& binding) {
+  if (options.gpu == "none") return "";
+  if (!options.gpu.empty() || !cache::is_for_gpus(binding.torch)) return options.gpu;
+  return remembered_gpu(default_memory_folder());
+}
+
 // All but the family.
 void add_machine_options(Verb& verb, BindingOptions& options, const std::string& of_python) {
   verb.add_option("--python", options.python, of_python)->type_name("PYTHON");
@@ -91,7 +100,9 @@ void add_machine_options(Verb& verb, BindingOptions& options, const std::string&
   verb.add_option("--python-tag", options.python_tag, "Like cpython-311")->type_name("TAG");
   verb.add_option("--environment", options.environment, "Folder that torch is installed in")
       ->type_name("DIR");
-  verb.add_option("--gpu", options.gpu, "Kind of GPU, like sm_90 (default: none)")
+  verb.add_option(
+          "--gpu", options.gpu,
+          "Kind of GPU, like sm_90, or none (default: this machine's, if torch is for GPUs)")
       ->type_name("ARCH");
 }
 
@@ -113,7 +124,7 @@ Result<cache::Binding> make_binding(const BindingOptions& options) {
   cache::Binding binding;
   if (Status status = cache::add_this_cpu(binding); !status.ok()) return status;
   if (Status status = add_torch(options, binding); !status.ok()) return status;
-  binding.gpu = options.gpu;
+  binding.gpu = gpu_for(options, binding);
   binding.family = options.family.empty() ? "default" : options.family;
   if (!cache::is_family(binding.family)) {
     return Status::invalid(
@@ -133,9 +144,10 @@ Result<cache::Binding> binding_here(const BindingOptions& options) {
   binding.torch_git = options.torch_git;
   binding.python = options.python_tag;
   binding.environment = options.environment;
-  binding.gpu = options.gpu;
+  binding.gpu = options.gpu == "none" ? "" : options.gpu;
   if (options.python.empty()) return binding;
   if (Status status = add_torch(options, binding); !status.ok()) return status;
+  binding.gpu = gpu_for(options, binding);
   return binding;
 }
 

@@ -1,7 +1,6 @@
 // headway cache gc: thin out where jobs share archives.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 
 #include "base/clock.h"
@@ -11,6 +10,7 @@
 #include "cli/cache_shelf.h"
 #include "cli/human.h"
 #include "cli/output.h"
+#include "cli/size_option.h"
 #include "cli/verb.h"
 
 namespace headway::cli {
@@ -29,25 +29,6 @@ struct Options {
   bool json = false;
 };
 
-// "500M", "1.5G", "2TiB", "1000": powers of 1024.
-Result<std::uint64_t> parse_size(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit.ends_with("iB")) {
-    unit.remove_suffix(2);
-  } else if (unit.ends_with('B')) {
-    unit.remove_suffix(1);
-  }
-  constexpr std::string_view units = "KMGT";
-  const std::size_t power = unit.empty() ? 0 : units.find(unit[0]) + 1;
-  const bool known = unit.empty() || (unit.size() == 1 && power >= 1 && power <= units.size());
-  if (error == std::errc() && known && number >= 0 && number < 1e15) {
-    return static_cast<std::uint64_t>(number * static_cast<double>(1ULL << (10 * power)));
-  }
-  return Status::invalid(fmt::format("--max-size {}: write it like 500M, 20G or 1T", text));
-}
-
 Result<cache::CollectOptions> collect_options(const Options& options) {
   cache::CollectOptions collect;
   collect.now_ns = base::real_ns();
@@ -55,7 +36,7 @@ Result<cache::CollectOptions> collect_options(const Options& options) {
   collect.threads = cache_threads();
   if (options.no_merge) collect.merge_min = 0;
   if (!options.max_size.empty()) {
-    auto bytes = parse_size(options.max_size);
+    auto bytes = parse_size_option("--max-size", options.max_size);
     if (!bytes.ok()) return bytes.status();
     collect.bytes_max = *bytes;
   }
@@ -128,7 +109,8 @@ void add_cache_gc(Verb& cache, int& exit_code) {
   auto options = std::make_shared<Options>();
   Verb* verb = cache.add_verb(
       "gc", "Thin out where jobs share archives: old ones go, small ones become one");
-  verb->add_option("place", options->place, "Folder that jobs share, or s3://bucket/prefix")
+  verb->add_option("place", options->place,
+                   "Folder that jobs share, s3://bucket/prefix, or a collector: http://host:8743")
       ->required()
       ->type_name("PLACE");
   verb->add_option("--max-size", options->max_size, "The oldest go until it is no more: 20G")

@@ -10,16 +10,16 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/file.h"
 #include "base/file_system.h"
 #include "cache/job_cache.h"
 #include "cli/cache.h"
+#include "cli/cache_python.h"
 #include "cli/cache_shelf.h"
+#include "cli/gpu_memo.h"
 #include "cli/torch_memo.h"
 #include "cli/verb.h"
-#include "object_store/place.h"
 
 namespace headway::cli {
 namespace {
@@ -48,21 +48,13 @@ void step_back() {
   (void)::syscall(SYS_ioprio_set, 1, 0, kIdleClass);
 }
 
-std::string memory_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const bool named = cache != nullptr && *cache != '\0';
-  if (!named && home == nullptr) return "";
-  return (named ? std::string(cache) : std::string(home) + "/.cache") + "/headway/torch";
-}
-
-// In a folder the first job makes the key: it is this user's. A store is shared by machines that
-// may each begin with an empty home, and keys that nobody knows would fill it up with archives that
-// nobody trusts.
+// In a folder the first job makes the key: it is this user's. A store or a collector is shared by
+// machines that may each begin with an empty home, and keys that nobody knows would fill it up with
+// archives that nobody trusts.
 Result<std::optional<cache::SigningKey>> key_of_job(const std::string& place,
                                                     std::string& made_path) {
   auto key = find_key("");
-  if (!key.ok() || *key || object_store::is_place(place)) return key;
+  if (!key.ok() || *key || is_remote_shelf(place)) return key;
   const std::string path = default_key_path();
   if (Status made = base::make_dirs(base::folder_of(path)); !made.ok()) return made;
   auto fresh = cache::SigningKey::make();
@@ -113,7 +105,7 @@ class Keeper {
     if (!shelf.ok()) return shelf.status();
     shelf_ = std::move(*shelf);
     cache::JobCachePlan plan;
-    auto facts = remembered_torch(options_.binding.python, memory_folder());
+    auto facts = remembered_torch(options_.binding.python, default_memory_folder());
     if (!facts.ok()) return facts.status();
     BindingOptions bound = options_.binding;
     bound.python.clear();  // it has been asked
@@ -138,22 +130,30 @@ class Keeper {
     plan.directory = options_.directory;
     plan.only_additions = options_.only_additions;
     plan.threads = cache_threads();
+    plan.ask_commands = [this] { return ask_commands(); };
     if (!options_.pgo_job.empty()) {
       auto rule = cache::parse_pgo_rule(options_.pgo_job);
       if (!rule.ok()) return rule.status();
       rule->ranks = options_.pgo_ranks;
       plan.pgo = std::move(*rule);
     }
-    // Who has signed an archive of a store is known when it has been fetched: that is gc's to do.
-    if (object_store::is_place(options_.place)) plan.merge_min = 0;
+    // Who has signed an archive that is far away is known when it has been fetched: that is gc's to
+    // do.
+    if (is_remote_shelf(options_.place)) plan.merge_min = 0;
     if (options_.own_shelf) plan.shelf_bytes_max = kOwnShelfBytesMax;
     job_ = std::make_unique<cache::JobCache>(*shelf_.shelf, std::move(plan));
     return {};
   }
 
+  // Not in the job's directory: what torch tries out on the way would be news of the job's.
+  std::vector<std::string> ask_commands() {
+    auto told = ask_for_commands(options_.binding.python, scratch_->path() + "/inductor");
+    return told.ok() ? std::move(*told) : std::vector<std::string>();
+  }
+
   Status make_sure_of_torch() {
     if (torch_.asked) return {};
-    auto asked = remembered_torch(options_.binding.python, memory_folder(), true);
+    auto asked = remembered_torch(options_.binding.python, default_memory_folder(), true);
     if (!asked.ok()) return asked.status();
     if (asked->facts != torch_.facts) {
       return Status::invalid(

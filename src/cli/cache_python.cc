@@ -53,6 +53,9 @@ for command in sorted(known):
     print(f"command={command}")
 )";
 
+// At low priority on a busy machine; the end of a job waits for it no longer than for a push.
+constexpr int kCommandsWaitMs = 50'000;
+
 struct Asked {
   std::string python;  // its path
   std::string answer;
@@ -60,7 +63,7 @@ struct Asked {
 };
 
 base::Result<Asked> ask(const std::string& python, const char* question,
-                        const std::string& argument) {
+                        const std::string& argument, int wait_ms = python_answer_ms_max) {
   const agent::Environment environment = agent::read_environment(environ);
   agent::RunOptions options;
   options.python = python;
@@ -70,7 +73,7 @@ base::Result<Asked> ask(const std::string& python, const char* question,
         fmt::format("{}: no such Python; name one with --python", interpreter.tried));
   }
   Asked asked{.python = interpreter.path, .answer = {}, .error = {}};
-  asked.error = ask_python(interpreter.path, question, argument, asked.answer);
+  asked.error = ask_python(interpreter.path, question, argument, asked.answer, wait_ms);
   return asked;
 }
 
@@ -78,7 +81,7 @@ base::Result<Asked> ask(const std::string& python, const char* question,
 
 base::Result<std::vector<std::string>> ask_for_commands(const std::string& python,
                                                         const std::string& directory) {
-  auto asked = ask(python, kCommands, directory);
+  auto asked = ask(python, kCommands, directory, kCommandsWaitMs);
   if (!asked.ok()) return asked.status();
   std::vector<std::string> commands;
   std::string_view rest = asked->answer;

@@ -178,7 +178,8 @@ void add_cache_push(Verb& cache, int& exit_code) {
   auto options = std::make_shared<PushOptions>();
   Verb* verb = cache.add_verb("push", "Put archives where other jobs find them");
   verb->add_option("archive", options->archives, "Archives")->required()->type_name("X.hwc");
-  verb->add_option("--to", options->place, "Folder that jobs share, or s3://bucket/prefix")
+  verb->add_option("--to", options->place,
+                   "Folder that jobs share, s3://bucket/prefix, or a collector: http://host:8743")
       ->required()
       ->type_name("PLACE");
   verb->add_flag("--json", options->json, "Print a JSON object for programs");
@@ -195,7 +196,8 @@ void add_cache_pull(Verb& cache, int& exit_code) {
   auto options = std::make_shared<PullOptions>();
   Verb* verb =
       cache.add_verb("pull", "Unpack what fits this machine best from where jobs share archives");
-  verb->add_option("place", options->place, "Folder that jobs share, or s3://bucket/prefix")
+  verb->add_option("place", options->place,
+                   "Folder that jobs share, s3://bucket/prefix, or a collector: http://host:8743")
       ->required()
       ->type_name("PLACE");
   verb->add_option("--to", options->directory,

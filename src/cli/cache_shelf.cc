@@ -6,7 +6,9 @@
 
 #include "base/file.h"
 #include "base/file_system.h"
+#include "cache/http_shelf.h"
 #include "cache/store_shelf.h"
+#include "net/curl_transport.h"
 #include "object_store/credentials.h"
 #include "object_store/place.h"
 
@@ -15,10 +17,38 @@ namespace headway::cli {
 using base::Result;
 using base::Status;
 
+namespace {
+
+// A job waits for it at its start.
+constexpr long kConnectTimeoutS = 5, kStallTimeoutS = 20;
+
+Result<OpenShelf> open_collector(std::string url) {
+  while (url.ends_with('/')) url.pop_back();
+  const std::string_view host = std::string_view(url).substr(url.find("://") + 3);
+  if (host.empty() || host.front() == '/' || url.find_first_of("?# @") != std::string::npos) {
+    return Status::invalid("'" + url + "': no collector's address; write it like http://host:8743");
+  }
+  const char* token = std::getenv("HEADWAY_TOKEN");
+  net::CurlOptions options;
+  options.connect_timeout_s = kConnectTimeoutS;
+  options.stall_timeout_s = kStallTimeoutS;
+  return OpenShelf{nullptr, std::make_unique<cache::HttpShelf>(
+                                std::make_unique<net::CurlTransport>(std::move(options)),
+                                std::move(url), token != nullptr ? token : "")};
+}
+
+}  // namespace
+
+bool is_remote_shelf(const std::string& place) {
+  return object_store::is_place(place) || cache::is_collector_place(place);
+}
+
 Result<OpenShelf> open_shelf(const std::string& text) {
+  if (cache::is_collector_place(text)) return open_collector(text);
   if (!object_store::is_place(text)) {
     if (text.empty() || text.find("://") != std::string::npos) {
-      return Status::invalid("'" + text + "': neither a folder nor s3://bucket/prefix");
+      return Status::invalid("'" + text +
+                             "': neither a folder nor s3://bucket/prefix nor http://collector");
     }
     std::string folder = text;
     while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
@@ -42,7 +72,7 @@ Result<OpenShelf> open_shelf(const std::string& text) {
 
 bool is_missing_folder(const std::string& place) {
   std::error_code error;
-  return !object_store::is_place(place) &&
+  return !is_remote_shelf(place) &&
          std::filesystem::status(place, error).type() == std::filesystem::file_type::not_found;
 }
 

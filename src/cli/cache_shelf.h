@@ -14,8 +14,10 @@ struct OpenShelf {
   std::shared_ptr<void> store;  // keeps the object store's side alive
   std::unique_ptr<cache::Shelf> shelf;
 };
-// A folder, or s3://bucket/prefix.
+// A folder, s3://bucket/prefix, or a collector, http://host:8743.
 base::Result<OpenShelf> open_shelf(const std::string& place);
+// It is in a store or on a collector, where machines share it that have no folder in common.
+[[nodiscard]] bool is_remote_shelf(const std::string& place);
 // Is it a folder that is not there? As a shelf it is empty; a store has no folders.
 [[nodiscard]] bool is_missing_folder(const std::string& place);
 

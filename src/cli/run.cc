@@ -201,7 +201,8 @@ void add_run(Verb& app, int& exit_code) {
                   "Pins of `headway autotune --pins`: only these configurations are tuned")
       ->type_name("FILE");
   run->add_option("--cache", options.cache,
-                  "Where jobs share compile caches: a folder, or s3://bucket/prefix; auto is "
+                  "Where jobs share compile caches: a folder, s3://bucket/prefix, or a collector "
+                  "(http://host:8743); auto is "
                   "~/.cache/headway/compile, local shares nothing, off leaves "
                   "torch's compiler alone (default: $HEADWAY_CACHE, else local)")
       ->type_name("PLACE|auto|local|off");

@@ -20,6 +20,7 @@
 #include "cli/human.h"
 #include "cli/output.h"
 #include "cli/page.h"
+#include "cli/serve_caches.h"
 #include "cli/serve_demo.h"
 #include "cli/serve_store.h"
 #include "cli/verb.h"
@@ -46,6 +47,7 @@ struct ServeOptions {
   bool check = false;
   bool demo = false;
   std::string back_up;
+  ServeCachesOptions caches;
 };
 
 // "127.0.0.1:8743", "[::1]:8743", "8743".
@@ -217,12 +219,15 @@ Status run(ServeOptions given) {
   raise_descriptor_limit();
   collector::CollectorOptions options;
   if (Status status = choose(given, options); !status.ok()) return status;
+  auto path = store_path(given.store);
+  if (!path.ok()) return path.status();
+  const Status caches = choose_caches(given.caches, *path, given.demo, options.caches);
+  if (!caches.ok()) return caches;
   auto store = open_store(given.store, store::Purpose::collect);
   if (!store.ok()) return store.status();
-  const std::string path = store_path(given.store).value();
-  const bool postgres = store::is_postgres_url(path);
+  const bool postgres = store::is_postgres_url(*path);
   options.handler.engine = postgres ? "postgres" : "sqlite";
-  if (!postgres) options.store_folder = std::filesystem::absolute(path).parent_path().string();
+  if (!postgres) options.store_folder = std::filesystem::absolute(*path).parent_path().string();
   const std::string address = address_of(given, options.server);
   auto collector = collector::Collector::start(std::move(options), std::move(*store));
   if (!collector.ok()) return collector.status();
@@ -269,6 +274,7 @@ void add_serve(Verb& app, int& exit_code) {
                    "How often to look for regressions; off: never, as on all but one of several "
                    "collectors of a store (default: 1h)")
       ->type_name("TIME|off");
+  add_serve_caches_options(*verb, given->caches);
   verb->add_option("--keep-raw", given->keep_raw,
                    "How long to keep the records of jobs that are no longer heard of, as in 90d; "
                    "their attempts stay in the fleet's account (default: ever)")

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/human.h"
+#include "compile/log_pieces.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report_folder.h"
@@ -36,8 +37,12 @@ struct Options {
 std::uint64_t bytes_of(const std::vector<std::string>& files) {
   std::uint64_t bytes = 0;
   for (const std::string& file : files) {
-    struct stat facts{};
-    if (::stat(file.c_str(), &facts) == 0) bytes += static_cast<std::uint64_t>(facts.st_size);
+    const auto pieces = compile::pieces_of(file);
+    if (!pieces.ok()) continue;
+    for (const std::string& piece : pieces.value()) {
+      struct stat facts{};
+      if (::stat(piece.c_str(), &facts) == 0) bytes += static_cast<std::uint64_t>(facts.st_size);
+    }
   }
   return bytes;
 }

@@ -223,9 +223,10 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->intake_ = std::make_unique<Intake>(*out->store_, *out->jobs_, options.intake, options.log);
   out->lanes_ = std::make_unique<LaneCache>();
   out->workers_ = std::make_unique<Workers>(options.workers, workers_waiting_max);
+  out->caches_ = std::make_unique<CacheApi>(std::move(options.caches));
   out->handler_ = std::make_unique<Handler>(
       Parts{*out->store_, *out->access_, *out->audit_, *out->jobs_, *out->intake_, *out->workers_,
-            *out->tables_, out->feed_, *out->alerts_, *out->watcher_, *out->lanes_,
+            *out->tables_, out->feed_, *out->alerts_, *out->watcher_, *out->lanes_, *out->caches_,
             [collector = out.get()](const std::string& tenant, bool whole) {
               return collector->families(tenant, whole);
             }},
@@ -282,6 +283,7 @@ void Collector::stop() {
   // Those who tell end before what they tell of: questions that wait may ask for anything, counts
   // of what has ended included.
   workers_->stop();
+  caches_.reset();
   intake_->drain();
   teller_->flush();
   teller_.reset();

@@ -14,6 +14,7 @@
 #include "collector/access.h"
 #include "collector/alerts.h"
 #include "collector/audit.h"
+#include "collector/cache_api.h"
 #include "collector/fact_teller.h"
 #include "collector/fleet_tables.h"
 #include "collector/handler.h"
@@ -44,6 +45,7 @@ struct CollectorOptions {
   std::optional<OtlpOptions> otlp;  // none: nothing is sent
   RetentionOptions retention;
   HandlerOptions handler;
+  CacheRoomOptions caches;
   AuditLimits audit_limits;
   std::function<void(const std::string&)> audit;  // who was refused, one line of JSON each
   int workers = 2;                                // that answer questions
@@ -108,6 +110,7 @@ class Collector {
   std::unique_ptr<Intake> intake_;
   std::unique_ptr<LaneCache> lanes_;
   std::unique_ptr<Workers> workers_;
+  std::unique_ptr<CacheApi> caches_;
   std::unique_ptr<Handler> handler_;
   std::unique_ptr<net::HttpServer> server_;
 };

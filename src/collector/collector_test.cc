@@ -237,7 +237,7 @@ TEST_F(CollectorTest, WithoutTheLastTokenItStaysClosed) {
   const std::string secret = add_token(store::Role::read, "blue");
   EXPECT_EQ(get("/api/v1/jobs").status, 401);
   EXPECT_EQ(get("/api/v1/jobs", secret).status, 200);
-  auto store = store::open_sqlite({dir_.path() + "/store.db", false});
+  auto store = store::open_sqlite({dir_.path() + "/store.db", store::Purpose::change});
   ASSERT_TRUE(store.ok());
   EXPECT_TRUE((*store)->remove_token((*store)->tokens()->front().id).value());
   EXPECT_TRUE(collector_->tend().ok());

@@ -80,10 +80,15 @@ net::Admission Handler::refuse(const ServerRequest& head, ServerAnswer answer,
 }
 
 net::Admission Handler::admit(const ServerRequest& head) {
-  const Route route = route_of(head.path);
+  Route route = route_of(head.path);
   if (route.place == Place::none) {
     constexpr std::string_view kWhy = "there is nothing here";
     return refuse(head, error_answer(404, kWhy), std::string(kWhy));
+  }
+  if (route.place == Place::caches) {
+    const auto role = CacheApi::role_for(route, head.method);
+    route.method = role ? std::string_view(head.method) : CacheApi::methods;
+    if (role) route.role = *role;
   }
   if (head.method != route.method && !(head.method == "HEAD" && route.method == "GET")) {
     const std::string why = fmt::format("this place takes {}", route.method);
@@ -99,7 +104,8 @@ net::Admission Handler::admit(const ServerRequest& head) {
   const Decision decision = parts_.access.decide(head.header("authorization"), head.peer,
                                                  route.role, base::monotonic_ns());
   if (!decision.allowed) return refuse(head, refusal(decision), decision.why, decision.label);
-  return {{}, body_bytes_max(route.place)};
+  const bool is_piece = route.place == Place::caches && head.method == "PUT";
+  return {{}, is_piece ? cache_piece_in_max : body_bytes_max(route.place)};
 }
 
 ServerAnswer Handler::refusal(const Decision& decision) const {
@@ -137,6 +143,9 @@ void Handler::handle(ServerRequest request, std::shared_ptr<net::Reply> reply) {
     // Who asks for the head alone is not a reader, and would never be let go.
     if (request.method == "HEAD") return reply->send(LiveFeed::head());
     return parts_.feed.add(asker->tenant, asker->token, reply);
+  }
+  if (route.place == Place::caches) {
+    return parts_.caches.offer(route, asker->tenant, std::move(request), std::move(reply));
   }
   const bool taken = parts_.workers.add([this, route, asker, request = std::move(request), reply] {
     reply->send(answer(route, request, *asker));

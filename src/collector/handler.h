@@ -12,6 +12,7 @@
 #include "collector/access.h"
 #include "collector/alerts.h"
 #include "collector/audit.h"
+#include "collector/cache_api.h"
 #include "collector/fleet_tables.h"
 #include "collector/intake.h"
 #include "collector/jobs.h"
@@ -39,6 +40,7 @@ struct Parts {
   Alerts& alerts;
   Watcher& watcher;
   LaneCache& lanes;
+  CacheApi& caches;
   // What /metrics tells a tenant. `whole`: of the collector, too.
   std::function<std::vector<interchange::Family>(const std::string& tenant, bool whole)> families;
 };

@@ -54,8 +54,9 @@ class OddStore final : public store::Store {
                      const std::function<bool(const store::FactRow&)>& take) override {
     return real_.facts(after, take);
   }
-  base::Result<store::AlertRow> put_alert(store::AlertRow alert) override {
-    return real_.put_alert(std::move(alert));
+  base::Result<std::optional<store::AlertRow>> put_alert(store::AlertRow alert,
+                                                         const std::string& before) override {
+    return real_.put_alert(std::move(alert), before);
   }
   base::Result<std::vector<store::AlertRow>> alerts(const std::string& tenant,
                                                     std::size_t rows_max) override {
@@ -64,6 +65,14 @@ class OddStore final : public store::Store {
   }
   base::Result<std::uint64_t> forget_batches(std::int64_t before_ns) override {
     return real_.forget_batches(before_ns);
+  }
+  base::Result<std::uint64_t> forget_facts(std::int64_t before_ns) override {
+    return real_.forget_facts(before_ns);
+  }
+  base::Status jobs_without_facts(
+      std::int64_t before_ns,
+      const std::function<void(const std::string&, const std::string&)>& take) override {
+    return real_.jobs_without_facts(before_ns, take);
   }
   base::Result<std::vector<store::Token>> tokens() override { return real_.tokens(); }
   base::Result<bool> has_had_tokens() override { return real_.has_had_tokens(); }

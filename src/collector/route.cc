@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/job_path.h"
+#include "cache/shelf.h"
 
 namespace headway::collector {
 namespace {
@@ -81,11 +82,20 @@ Route regression_route(const std::vector<std::string>& parts) {
   return {.place = Place::acknowledge, .role = Role::admin, .method = "POST", .id = *id};
 }
 
+Route caches_route(const std::vector<std::string>& parts) {
+  if (parts.size() == 3) return {.place = Place::caches, .role = Role::ingest};
+  if (parts.size() != 6) return {};
+  std::string name = parts[3] + "/" + parts[4] + "/" + parts[5];
+  if (!cache::is_shelf_name(name)) return {};
+  return {.place = Place::caches, .role = Role::ingest, .archive = std::move(name)};
+}
+
 Route api_route(const std::vector<std::string>& parts) {
   const std::string& what = parts[2];
   if (what == "ingest") return ingest_route(parts);
   if (what == "jobs") return job_route(parts);
   if (what == "regressions") return regression_route(parts);
+  if (what == "caches") return caches_route(parts);
   if (what == "fleet" && parts.size() == 4) {
     for (const auto& [name, place] : kFleet) {
       if (name == parts[3]) return plain(place);

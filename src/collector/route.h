@@ -32,6 +32,7 @@ enum class Place : std::uint8_t {
   hosts,
   regressions,
   acknowledge,
+  caches,
 };
 inline constexpr std::size_t kPlaces = static_cast<std::size_t>(Place::acknowledge) + 1;
 
@@ -43,6 +44,7 @@ struct Route {
   std::string job = {};
   std::uint64_t attempt = 0;
   std::int64_t id = 0;
+  std::string archive = {};  // of caches; empty: all of them
 };
 
 // `path` is decoded and begins with '/'.

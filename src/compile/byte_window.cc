@@ -1,5 +1,6 @@
 #include "compile/byte_window.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,8 +15,21 @@ constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 
 }  // namespace
 
-ByteWindow::ByteWindow(std::string path, base::UniqueFd fd)
-    : path_(std::move(path)), fd_(std::move(fd)), bytes_(2 * kReadBytes + kPaddingBytes) {}
+ByteWindow::ByteWindow(std::string path, base::UniqueFd fd, std::vector<std::string> following)
+    : path_(std::move(path)),
+      fd_(std::move(fd)),
+      following_(std::move(following)),
+      bytes_(2 * kReadBytes + kPaddingBytes) {}
+
+// Only one is open at a time, however many there are.
+bool ByteWindow::open_next() {
+  if (next_ == following_.size()) return false;
+  path_ = following_[next_++];
+  fd_ = base::UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd_.valid()) return true;
+  status_ = base::errno_status(path_, "cannot open", errno);
+  return false;
+}
 
 bool ByteWindow::more() {
   if (ended_) return false;
@@ -29,6 +43,7 @@ bool ByteWindow::more() {
     const ssize_t n = ::read(fd_.get(), bytes_.data() + end_, kReadBytes);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) status_ = base::errno_status(path_, "cannot read", errno);
+    if (n == 0 && open_next()) continue;
     if (n <= 0) {
       ended_ = true;
       return false;

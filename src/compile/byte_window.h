@@ -1,5 +1,6 @@
-// A window onto a file that is read once, from front to back: what is held can be looked at, more
-// of it read behind, and what is done with dropped. Grows as far as its user lets it. One thread.
+// A window onto a file, or several behind one another, read once from front to back: what is held
+// can be looked at, more of it read behind, and what is done with dropped. Grows as far as its user
+// lets it. One thread.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,11 @@ class ByteWindow {
   // Behind what is held so many more bytes can be read (and mean nothing): simdjson needs it.
   static constexpr std::size_t kPaddingBytes = 64;
 
-  ByteWindow(std::string path, base::UniqueFd fd);
+  // `following`: files that are read behind it as if they were its end.
+  ByteWindow(std::string path, base::UniqueFd fd, std::vector<std::string> following = {});
 
   [[nodiscard]] std::string_view held() const { return {bytes_.data() + begin_, end_ - begin_}; }
-  [[nodiscard]] std::uint64_t position() const { return position_; }  // of held()[0], in the file
+  [[nodiscard]] std::uint64_t position() const { return position_; }  // of held()[0], in all
   // Reads more behind what is held, whose place in memory may change. False at the end of the file,
   // or after an error: then ask status().
   bool more();
@@ -30,8 +32,12 @@ class ByteWindow {
   [[nodiscard]] const base::Status& status() const { return status_; }
 
  private:
+  bool open_next();
+
   std::string path_;
   base::UniqueFd fd_;
+  std::vector<std::string> following_;
+  std::size_t next_ = 0;  // of them
   std::vector<char> bytes_;
   std::size_t begin_ = 0, end_ = 0;
   std::uint64_t position_ = 0;

@@ -1,6 +1,5 @@
 #include "compile/payload_copy.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,14 +38,14 @@ void append_untabbed(std::string_view text, bool& at_start, std::string& out) {
 }  // namespace
 
 Result<PayloadSource> PayloadSource::open(const std::string& path) {
-  base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return base::errno_status(path, "cannot open", errno);
-  return PayloadSource(path, std::move(fd));
+  auto pieces = LogPieces::open(path);
+  if (!pieces.ok()) return pieces.status();
+  return PayloadSource(path, std::move(*pieces));
 }
 
 Status PayloadSource::read(std::uint64_t at, std::size_t bytes, std::string& into) const {
   into.resize(bytes);
-  const long n = base::pread_full(fd_.get(), into.data(), bytes, at);
+  const long n = pieces_.read(into.data(), bytes, at);
   if (n < 0) return base::errno_status(path_, "cannot read", errno);
   if (static_cast<std::size_t>(n) == bytes) return {};
   return Status::invalid(fmt::format(

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/file.h"
 #include "base/status.h"
 #include "compile/compile_log.h"
+#include "compile/log_pieces.h"
 
 namespace headway::compile {
 
@@ -25,11 +25,12 @@ class PayloadSource {
   base::Result<std::string> text(const Place& place, std::size_t bytes_max);
 
  private:
-  PayloadSource(std::string path, base::UniqueFd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  PayloadSource(std::string path, LogPieces pieces)
+      : path_(std::move(path)), pieces_(std::move(pieces)) {}
   [[nodiscard]] base::Status read(std::uint64_t at, std::size_t bytes, std::string& into) const;
 
   std::string path_;
-  base::UniqueFd fd_;
+  LogPieces pieces_;
   std::string chunk_, lines_;
 };
 

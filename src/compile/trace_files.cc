@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/plural.h"
+#include "compile/log_pieces.h"
 #include "compile/trace_fold.h"
 #include "compile/trace_job.h"
 
@@ -52,11 +53,19 @@ Result<std::vector<std::string>> find_logs(const std::vector<std::string>& paths
     struct stat facts{};
     if (::stat(path.c_str(), &facts) != 0) return base::errno_status(path, "cannot open", errno);
     if (!S_ISDIR(facts.st_mode)) {
-      out.push_back(path);
+      out.push_back(log_of(path));
       continue;
     }
-    auto files = base::list_files(path, ".log", kDepthMax, kLogsMax);
+    auto files = base::list_files(path, "", kDepthMax, base::list_entries_max);
     if (!files.ok()) return files.status();
+    for (std::string& file : *files) file = log_of(file);
+    std::erase_if(*files, [](const std::string& file) { return !file.ends_with(".log"); });
+    std::sort(files->begin(), files->end());
+    files->erase(std::unique(files->begin(), files->end()), files->end());
+    if (files->size() > kLogsMax) {
+      return Status::invalid(
+          fmt::format("{}: holds more than {} logs; name a folder below it", path, kLogsMax));
+    }
     std::vector<std::string> dedicated;
     for (const std::string& file : *files) {
       if (base_name(file).starts_with(kLogPrefix)) dedicated.push_back(file);

@@ -21,7 +21,8 @@ struct TraceJob {
 
 inline constexpr std::size_t kLogsMax = 10'000;
 
-// Folders (their TORCH_TRACE logs) and files. An error where nothing is found.
+// Folders (their TORCH_TRACE logs) and files; each log once, whatever pieces of it are there or
+// named (log_pieces.h). An error where nothing is found.
 base::Result<std::vector<std::string>> find_logs(const std::vector<std::string>& paths);
 // By rank, then in the order in which they were begun. `progress` is told of bytes that were read.
 base::Result<std::vector<ProcessLog>> read_logs(const std::vector<std::string>& files,

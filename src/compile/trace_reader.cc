@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "compile/log_pieces.h"
 
 namespace headway::compile {
 
@@ -42,14 +43,21 @@ class TraceReader::Digest {
 };
 
 base::Result<TraceReader> TraceReader::open(const std::string& path, TraceReadOptions options) {
-  base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return base::errno_status(path, "cannot open", errno);
+  auto pieces = pieces_of(path);
+  if (!pieces.ok()) return pieces.status();
+  const std::string first = pieces->empty() ? path : pieces->front();
+  if (!pieces->empty()) pieces->erase(pieces->begin());
+  base::UniqueFd fd(::open(first.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return base::errno_status(first, "cannot open", errno);
   (void)::posix_fadvise(fd.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  return TraceReader(path, std::move(fd), options);
+  return TraceReader(path, std::move(fd), options, std::move(*pieces));
 }
 
-TraceReader::TraceReader(std::string path, base::UniqueFd fd, TraceReadOptions options)
-    : path_(path), window_(std::move(path), std::move(fd)), options_(options) {
+TraceReader::TraceReader(std::string path, base::UniqueFd fd, TraceReadOptions options,
+                         std::vector<std::string> following)
+    : path_(path),
+      window_(std::move(path), std::move(fd), std::move(following)),
+      options_(options) {
   if (options_.verify) digest_ = std::make_unique<Digest>();
 }
 TraceReader::~TraceReader() = default;

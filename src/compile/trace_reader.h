@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -53,9 +54,11 @@ struct TraceReadOptions {
 
 class TraceReader {
  public:
+  // A log with all its pieces (log_pieces.h); places are counted from the first one's beginning.
   static base::Result<TraceReader> open(const std::string& path, TraceReadOptions options = {});
-  // An open file from its current place on; `path` is for messages.
-  TraceReader(std::string path, base::UniqueFd fd, TraceReadOptions options = {});
+  // An open file from its current place on; `path` is for messages. `following`: ByteWindow's.
+  TraceReader(std::string path, base::UniqueFd fd, TraceReadOptions options = {},
+              std::vector<std::string> following = {});
   ~TraceReader();
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;

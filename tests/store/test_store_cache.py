@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
+from program import HEADWAY
 from store_stage import BUCKET, Server, Tool
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(os.environ.get("HEADWAY_PYTHON", ROOT / "build/python")).absolute()
+SCRIPT = ROOT / "tests/cache/scripts/train_compiled.py"
 
 BOUND = ["--torch", "2.13.0", "--python-tag", "cpython-311", "--environment", "/venv"]
 
@@ -65,3 +74,51 @@ def test_push_pull_and_gc(tool: Tool, server: Server, tmp_path: Path) -> None:
     )
     done = json.loads(cache(tool, "gc", place, "--max-size", "0", "--json").stdout)
     assert done["archives_after"] == 0
+
+
+def test_jobs_of_two_hosts(server: Server, tmp_path: Path) -> None:
+    """`headway run --cache s3://…`: what the first one compiles the second one has."""
+    pytest.importorskip("torch")
+    place = f"s3://{BUCKET}/caches/jobs"
+
+    def job(host: str, *options: str) -> tuple[dict[str, Any], str, Any]:
+        folder = tmp_path / host
+        folder.mkdir()
+        environment = Tool(tmp_path, server.url).environment() | {
+            "TMPDIR": str(folder),
+            "HEADWAY_DIR": str(folder / "jobs"),
+            "HEADWAY_PYTHON_DIR": str(PACKAGE),
+            "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+        }
+        environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
+        command = [str(HEADWAY), "run", "--job", "job", "--python", sys.executable]
+        done = subprocess.run(
+            [*command, "--cache", place, *options, str(SCRIPT), str(folder / "out")],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, done.stderr
+        told = subprocess.run(
+            [str(HEADWAY), "report", "job", "--json"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        out = json.loads((folder / "out.0.json").read_text())
+        return json.loads(told.stdout)["compile_cache"], done.stderr, out["losses"]
+
+    # Without a key nothing is put there: each machine would have another one.
+    cold, said, losses = job("keyless")
+    assert cold["builds"] > 0 and "no key to sign with" in said
+    assert "Contents" not in server.client().list_objects_v2(Bucket=BUCKET, Prefix="caches/jobs")
+    cache(Tool(tmp_path, server.url), "keygen")
+    cold, said, again = job("first")
+    assert cold["builds"] > 0 and cold["misses"] > 0 and f"to {place}" in said
+    warm, said, same = job("second")
+    assert warm["builds"] == warm["misses"] == 0 and warm["hits"] > 0, warm
+    assert warm["pulled_files"] > 0 and f"from {place}" in said
+    assert losses == again == same

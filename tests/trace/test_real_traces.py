@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -96,3 +97,38 @@ def train(number):
     assert log["rank"] == 1
     error = headway("trace", folder, "--rank", 7, code=2).stderr
     assert error == "headway: --rank 7: these logs are of rank 0, 1\n"
+
+
+def test_rotated_it_tells_the_same(
+    headway: Run, compiled: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Cut where logrotate may cut, in the middle of a line too, under all of its names."""
+    folder = compiled("whole", SCRIPT, ROWS="8,9,10,200")
+    (log,) = folder.glob("*.log")
+    whole = log.read_bytes()
+    named = [f"{log.name}-20260101", f"{log.name}.10", f"{log.name}.2", f"{log.name}.1", log.name]
+    random = Random(20261118)
+    cuts = [0, *sorted(random.randrange(len(whole)) for _ in named[1:]), len(whole)]
+    rotated = tmp_path / "rotated"
+    rotated.mkdir()
+    for name, begin, end in zip(named, cuts, cuts[1:], strict=False):
+        (rotated / name).write_bytes(whole[begin:end])
+
+    def told(*what: object) -> str:
+        said = headway("trace", *what, "--json", "--verify").stdout
+        return said.replace(str(folder), "").replace(str(rotated), "")
+
+    assert json.loads(told(folder))["logs"][0]["compiles"]
+    assert told(rotated) == told(folder)
+    assert told(rotated / log.name) == told(rotated / f"{log.name}.2") == told(folder)
+    report, cut = tmp_path / "report", tmp_path / "cut"
+    headway("trace", folder, "--html", report)
+    headway("trace", rotated, "--html", cut)
+    texts = [path.relative_to(report) for path in sorted(report.rglob("*.txt"))]
+    assert len(texts) > 20
+    for path in texts:
+        assert (cut / path).read_bytes() == (report / path).read_bytes(), path
+    # The newest has just been moved away, and torch has not begun another one.
+    (rotated / log.name).unlink()
+    (only,) = json.loads(headway("trace", rotated, "--json").stdout)["logs"]
+    assert only["path"].endswith(log.name) and only["read"]["bytes"] == cuts[-2]
