@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "cli/human.h"
-#include "compile/log_pieces.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report_folder.h"
@@ -13,6 +12,7 @@
 #include "cli/trace_html.h"
 #include "cli/trace_views.h"
 #include "cli/verb.h"
+#include "compile/log_pieces.h"
 
 namespace headway::cli {
 namespace {
