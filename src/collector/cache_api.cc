@@ -71,7 +71,7 @@ CacheApi::CacheApi(CacheRoomOptions options)
     : room_(std::move(options)), workers_(kThreads, kWaitingMax) {}
 
 std::optional<store::Role> CacheApi::role_for(const Route& route, std::string_view method) {
-  if (method == "GET") return store::Role::ingest;
+  if (method == "GET" || method == "HEAD") return store::Role::ingest;
   if (route.archive.empty()) return {};
   if (method == "PUT") return store::Role::ingest;
   return method == "DELETE" ? std::optional(store::Role::admin) : std::nullopt;
@@ -92,7 +92,7 @@ ServerAnswer CacheApi::answer(const Route& route, const std::string& tenant,
                               const ServerRequest& request) {
   if (route.archive.empty()) return list(tenant, request);
   if (request.method == "PUT") return take(route.archive, tenant, request);
-  if (request.method == "GET") return read(route.archive, tenant, request);
+  if (request.method != "DELETE") return read(route.archive, tenant, request);
   const base::Status status = room_.remove(tenant, route.archive);
   return status.ok() ? json_answer(200, "{}\n") : refusal(status);
 }

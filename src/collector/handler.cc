@@ -87,7 +87,9 @@ net::Admission Handler::admit(const ServerRequest& head) {
   }
   if (route.place == Place::caches) {
     const auto role = CacheApi::role_for(route, head.method);
-    route.method = role ? std::string_view(head.method) : CacheApi::methods;
+    route.method = role                    ? std::string_view(head.method)
+                   : route.archive.empty() ? "GET"
+                                           : CacheApi::methods;
     if (role) route.role = *role;
   }
   if (head.method != route.method && !(head.method == "HEAD" && route.method == "GET")) {
@@ -181,7 +183,8 @@ ServerAnswer Handler::timeline(const Route& route, const ServerRequest& request,
   auto to = number_of(request, "to_ns", INT64_MIN, -timeline::kTimeMax, timeline::kTimeMax);
   auto slices = number_of(request, "slices", question.slices, 1, timeline::LaneWindow::slices_max);
   const std::string* ranks_text = request.argument("ranks");
-  auto ranks = parse_ranks(ranks_text == nullptr ? "" : *ranks_text, timeline_ranks_max);
+  base::Result<std::vector<std::uint32_t>> ranks = std::vector<std::uint32_t>();
+  if (ranks_text != nullptr) ranks = parse_ranks(*ranks_text, timeline_ranks_max);
   for (const base::Status& status : {from.status(), to.status(), slices.status(), ranks.status()}) {
     if (!status.ok()) return error_answer(400, status.message());
   }

@@ -16,8 +16,10 @@ using base::Status;
 namespace {
 
 bool take_number(std::string_view& text, std::uint32_t& number) {
+  constexpr std::size_t digits_max = 9;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc()) return false;
+  if (static_cast<std::size_t>(end - text.data()) > digits_max) return false;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return true;
 }
@@ -37,6 +39,8 @@ Result<std::vector<std::uint32_t>> parse_ranks(std::string_view text, std::size_
   };
   std::vector<std::uint32_t> out;
   std::set<std::uint32_t> known;
+  constexpr std::size_t bytes_max = 800;
+  if (text.empty() || text.size() > bytes_max) return wrong();
   while (!text.empty()) {
     std::uint32_t first = 0, last = 0;
     if (!take_number(text, first)) return wrong();

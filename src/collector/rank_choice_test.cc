@@ -19,11 +19,12 @@ timeline::AttemptResult attempt_of(std::uint32_t ranks) {
 }
 
 TEST(RankChoice, ReadsWhatIsAskedFor) {
-  EXPECT_THAT(parse_ranks("", 64).value(), ElementsAre());
+  EXPECT_FALSE(parse_ranks("", 64).ok());
   EXPECT_THAT(parse_ranks("7", 64).value(), ElementsAre(7));
   EXPECT_THAT(parse_ranks("4-6,200,5", 64).value(), ElementsAre(4, 5, 6, 200));
   EXPECT_EQ(parse_ranks("0-63", 64).value().size(), 64u);
-  EXPECT_THAT(parse_ranks("4294967295", 64).value(), ElementsAre(4294967295u));
+  EXPECT_THAT(parse_ranks("999999999", 64).value(), ElementsAre(999999999u));
+  EXPECT_FALSE(parse_ranks("4294967295", 64).ok());
   for (const char* wrong : {"x", "1,", ",1", "3-1", "1-", "0-64", "1 2", "-1", "4294967296",
                             "0-4294967295", "0-40,50-90"}) {
     const auto read = parse_ranks(wrong, 64);

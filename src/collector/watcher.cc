@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -70,6 +71,7 @@ Status Watcher::refresh(std::int64_t now_ns) {
     change_ = row.change;
     auto read = fleet::facts_from_bytes(row.bytes, "facts of " + row.job);
     if (!read.ok() || read->slices.back().day < oldest) return true;
+    read->job = std::max<std::uint64_t>(1, std::hash<std::string>()(row.job));
     Facts& facts = facts_[row.tenant];
     facts.looked_at = false;
     const auto [it, fresh] =

@@ -84,6 +84,9 @@ enum class Ending : std::uint8_t { running = 0, clean = 1, failed = 2 };
 
 struct AttemptFacts {
   std::int64_t attempt = 0;
+  // Attempts of one job have the same number; 0: it is alone. Not in its bytes: who keeps facts
+  // knows whose they are.
+  std::uint64_t job = 0;
   std::array<std::string, kDimensions> dimensions;
   std::uint32_t devices = 1;  // what device-hours are counted by: ranks, where nobody says more
   // Names of what takes time back and was switched on, sorted: attributes `lever.NAME` whose value

@@ -24,12 +24,31 @@ using timeline::kBuckets;
 // One component of one stratum, while facts are being read.
 struct Collected {
   std::vector<DayValue> values;
-  std::vector<double> device_s;  // by day of the window
+  std::vector<double> device_s, hits;  // by day of the window
 };
 
 struct Counts {
   std::vector<double> events, device_s;  // by day of the window
 };
+
+// A job that starts several times on a day does so with the same caches, on the same hosts:
+// together these starts say what one says.
+struct JobDay {
+  std::uint64_t job = 0;
+  std::int32_t day = 0;
+  bool recovery = false;
+  bool operator==(const JobDay&) const = default;
+};
+struct JobDayHash {
+  std::size_t operator()(const JobDay& key) const {
+    return key.job ^
+           (static_cast<std::uint64_t>(key.day) * 2 + (key.recovery ? 1 : 0)) * 0x9E3779B97F4A7C15u;
+  }
+};
+std::optional<JobDay> job_day(const AttemptFacts& facts) {
+  if (facts.job == 0 || !facts.start) return std::nullopt;
+  return JobDay{facts.job, fleet::day_of(facts.start->trained_ns), facts.start->recovery};
+}
 
 constexpr std::size_t kLogNormalKinds = 4;  // start, recover, loop, end
 static_assert(static_cast<std::size_t>(Kind::end) + 1 == kLogNormalKinds);
@@ -43,28 +62,49 @@ class StratumBuilder {
     starts_[1].resize(days_);
   }
 
+  // Of all attempts, before the first is added.
+  void expect(const AttemptFacts& facts) {
+    if (const auto key = job_day(facts)) ++together_[*key].starts;
+  }
+
   void add(const AttemptFacts& facts, std::span<const Observation> observations, bool user_errors) {
     for (const fleet::Slice& slice : facts.slices) {
       if (const auto day = place(slice.day)) {
         hours_[*day] += static_cast<double>(slice.sums.total()) / 3.6e12 * facts.devices;
       }
     }
+    const auto key = job_day(facts);
+    Together* together = key ? &together_.at(*key) : nullptr;
+    if (together != nullptr && together->starts == 1) together = nullptr;
+    const double share = together != nullptr ? 1.0 / together->starts : 1;
     if (facts.start) {
       const auto day = place(fleet::day_of(facts.start->trained_ns));
-      if (day) starts_[facts.start->recovery ? 1 : 0][*day] += 1;
+      if (day) starts_[facts.start->recovery ? 1 : 0][*day] += share;
     }
     for (const Observation& each : observations) {
       const auto day = place(each.day);
       if (!day) continue;
       auto& slot = collected_[static_cast<std::size_t>(each.kind)][index(each.bucket)];
-      if (!slot) slot = std::make_unique<Collected>(Collected{{}, std::vector<double>(days_)});
-      slot->values.push_back({each.day, static_cast<float>(std::log(each.value))});
+      if (!slot) {
+        slot = std::make_unique<Collected>(
+            Collected{{}, std::vector<double>(days_), std::vector<double>(days_)});
+      }
       slot->device_s[*day] += each.device_s;
+      const bool of_start = each.kind == Kind::start || each.kind == Kind::recover;
+      slot->hits[*day] += of_start ? share : 1;
+      if (together != nullptr && of_start) {
+        auto& [sum, count] = together->logs[index(each.bucket)];
+        sum += std::log(each.value);
+        ++count;
+      } else {
+        slot->values.push_back({each.day, static_cast<float>(std::log(each.value))});
+      }
     }
     if (const auto category = failure_category(facts, user_errors)) add_failure(facts, *category);
   }
 
   void finish(std::size_t stratum, SeriesSet& out) {
+    add_together();
     for (std::size_t kind = 0; kind < kLogNormalKinds; ++kind) {
       for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
         if (!collected_[kind][bucket]) continue;
@@ -102,6 +142,16 @@ class StratumBuilder {
     return first_day_ + static_cast<std::int32_t>(place);
   }
 
+  void add_together() {
+    for (const auto& [key, together] : together_) {
+      for (const auto& [bucket, of] : together.logs) {
+        const Kind kind = key.recovery ? Kind::recover : Kind::start;
+        collected_[static_cast<std::size_t>(kind)][bucket]->values.push_back(
+            {key.day, static_cast<float>(of.first / of.second)});
+      }
+    }
+  }
+
   void add_failure(const AttemptFacts& facts, std::string_view category) {
     const auto day = place(fleet::day_of(facts.failure->t_ns));
     if (!day) return;
@@ -125,9 +175,9 @@ class StratumBuilder {
     const double all = std::accumulate(starts.begin(), starts.end(), 0.0);
     for (const Bucket bucket : start_buckets()) {
       const auto& from = collected_[static_cast<std::size_t>(level)][index(bucket)];
-      if (!from || static_cast<double>(from->values.size()) == all) continue;
-      std::vector<double> hits(days_);
-      for (const DayValue& each : from->values) hits[*place(each.day)] += 1;
+      if (!from) continue;
+      const std::vector<double>& hits = from->hits;
+      if (all - std::accumulate(hits.begin(), hits.end(), 0.0) < 1e-6) continue;
       Series series;
       series.component = {often, bucket, {}};
       for (std::size_t day = 0; day < days_; ++day) {
@@ -144,8 +194,14 @@ class StratumBuilder {
     if (!series.cells.empty()) out.series.push_back(std::move(series));
   }
 
+  struct Together {
+    std::uint32_t starts = 0;
+    std::map<std::size_t, std::pair<double, std::uint32_t>> logs;  // bucket → sum, how many
+  };
+
   std::int32_t first_day_;
   std::size_t days_;
+  std::unordered_map<JobDay, Together, JobDayHash> together_;
   std::array<std::array<std::unique_ptr<Collected>, kBuckets>, kLogNormalKinds> collected_;
   std::vector<double> hours_;
   std::array<std::vector<double>, 2> starts_;  // starts, recoveries
@@ -227,6 +283,7 @@ SeriesSet build_series(std::span<const AttemptFacts> facts, const SeriesOptions&
   std::vector<Observation> observations;
   for (std::size_t i = 0; i < out.strata.size(); ++i) {
     StratumBuilder builder(out.first_day, options.days);
+    for (const std::uint32_t attempt : out.strata[i].attempts) builder.expect(facts[attempt]);
     for (const std::uint32_t attempt : out.strata[i].attempts) {
       observations.clear();
       observe(facts[attempt], observations);

@@ -64,6 +64,28 @@ TEST(Series, RecoveriesAreApartAndRareStagesAreCounted) {
   EXPECT_EQ(often->cells[0].value, 1);
 }
 
+// One job that recovers again and again on a day with cold caches is one that does.
+TEST(Series, RecoveriesOfOneJobOnADayCountAsOne) {
+  std::vector<AttemptFacts> facts;
+  for (const double cold_s : {50.0, 200.0, 100.0}) facts.push_back(started(100, cold_s, true));
+  for (AttemptFacts& each : facts) each.job = 7;
+  facts.push_back(started(100, 0, true));
+  facts.back().job = 8;
+  facts.push_back(started(101, 0, true));
+  const SeriesSet set = build_series(facts, {}, 103 * fleet::kDayNs);
+  const Series* often = find(set, "recover_often:compile_cold");
+  ASSERT_NE(often, nullptr);
+  ASSERT_EQ(often->cells.size(), 2u);
+  EXPECT_DOUBLE_EQ(often->cells[0].n, 2);
+  EXPECT_DOUBLE_EQ(often->cells[0].value, 1);
+  const Series* cold = find(set, "recover:compile_cold");
+  ASSERT_NE(cold, nullptr);
+  ASSERT_EQ(cold->cells.size(), 1u);
+  EXPECT_EQ(cold->cells[0].n, 1);
+  EXPECT_NEAR(std::exp(cold->cells[0].value), 100, 1e-3);
+  EXPECT_NEAR(cold->cells[0].device_s, 350 * 8, 1e-6);
+}
+
 TEST(Series, SharesOfALoopCountOnDaysThatAreOver) {
   AttemptFacts facts = started(100, 10);
   facts.slices[0].sums[Bucket::effective] = 9000 * kSecondNs;

@@ -33,7 +33,8 @@ def start_small(
 ) -> subprocess.Popen[str]:
     """`headway run`, which sends to `url`."""
     script = folder / "small.py"
-    script.write_text(SCRIPT)
+    if not script.exists():  # another one may just be reading it
+        script.write_text(SCRIPT)
     return subprocess.Popen(
         [HEADWAY, "run", "--job", job, "--collector", url, *words, str(script), str(seconds)],
         env=environment(folder),

@@ -141,6 +141,7 @@ def acknowledge(collector: Collector, number: int, token: str = "") -> tuple[int
     request = urllib.request.Request(
         f"{collector.url}/api/v1/regressions/{number}/acknowledge",
         data=json.dumps({"by": "ada", "note": "bisecting"}).encode(),
+        headers={"Content-Type": "application/json"},
         method="POST",
     )
     if token:

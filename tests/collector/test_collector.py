@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from collecting import HEADWAY, Collector
+from small_jobs import environment, report, without_paths
 
 SCRIPT = """
 import os, sys, time
@@ -27,10 +28,6 @@ for step in range(int(sys.argv[1])):
         os.kill(os.getpid(), 9)
     time.sleep(0.005)
 """
-
-
-def environment(folder: Path) -> dict[str, str]:
-    return dict(os.environ, HEADWAY_DIR=str(folder / "jobs"))
 
 
 def start_job(folder: Path, job: str, steps: int, *words: str) -> subprocess.Popen[str]:
@@ -62,24 +59,6 @@ def ship(folder: Path, job: str, url: str, *words: str, token: str = "") -> dict
     )
     assert done.stdout, done.stderr
     return json.loads(done.stdout) | {"code": done.returncode, "stderr": done.stderr}
-
-
-def report(folder: Path, job: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [HEADWAY, "report", job, "--json"],
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return without_paths(json.loads(done.stdout))
-
-
-def without_paths(told: dict[str, Any]) -> dict[str, Any]:
-    """Where a failed rank's output lies is known to its machine alone."""
-    for row in told.get("failures", []):
-        row.pop("log", None)
-    return told
 
 
 def test_a_job_is_told_as_its_own_machine_tells_it(collector: Collector, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ pytestmark = pytest.mark.skipif(
 )
 peers = itertools.count(1)  # an address that is wrong ten times has to wait: each is another one
 
+CACHES = "/api/v1/caches"
+
 
 @dataclass
 class Api:
@@ -50,7 +52,11 @@ class Api:
     stranger: str  # an admin of another tenant
 
     def operations(self) -> Iterator[tuple[str, str, Json]]:
+        """But those of compile caches, which a made-up fleet does not share: they are asked for in
+        test_tenants.py and src/collector/cache_room_test.cc."""
         for path, item in self.document["paths"].items():
+            if path.startswith(CACHES):
+                continue
             for method, operation in item.items():
                 yield path, method.upper(), operation
 
@@ -127,6 +133,8 @@ def closed(value: Any) -> Any:
 def strict(document: Json) -> Json:
     """Of a collector that has tokens: what may be left out elsewhere may not be here."""
     out = copy.deepcopy(document)
+    for path in [path for path in out["paths"] if path.startswith(CACHES)]:
+        del out["paths"][path]
     for item in out["paths"].values():
         for operation in item.values():
             operation["security"] = [each for each in operation["security"] if each]
@@ -218,7 +226,7 @@ def test_more_than_a_place_takes_is_refused_before_it_is_read(api: Api) -> None:
 
 def test_the_head_alone_is_that_of_the_answer(api: Api) -> None:
     """Nothing follows it, and whoever asked is let go, also where the answer would have no end."""
-    authorization = f"Bearer {api.tokens['read']}"
+    authorization = f"Bearer {api.tokens['admin']}"
     for path, method, operation in api.operations():
         if method != "GET":
             continue
@@ -261,7 +269,8 @@ def test_another_tenant_is_told_of_nothing(api: Api) -> None:
 
 
 # What an answer may lack.
-OPTIONAL = {"compile_cache", "gone_ns"}
+OPTIONAL = {"compile_cache", "gone_ns", "back_ns", "announcement", "at_ns"}
+OPTIONAL |= {"jobs_in_mind", "batches", "records"}  # told to one tenant
 # Objects whose names are the user's.
 MAPS = {"key", "stratum", "attrs", "spans", "restarts"}
 
@@ -305,7 +314,7 @@ def test_a_field_that_is_missing_is_noticed(api: Api) -> None:
             schema["schema"] | {"components": document["components"]}
         )
         query = "?by=team" if path.endswith(("rollup", "trend")) else ""
-        answer = api.collector.get(api.fill(path, api.failed_job) + query, api.tokens["read"])
+        answer = api.collector.get(api.fill(path, api.failed_job) + query, api.tokens["admin"])
         validator.validate(answer)
         answer = shortened(answer)
         validator.validate(answer)

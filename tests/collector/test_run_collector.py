@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 
 from collecting import HEADWAY, Collector
-from test_collector import SCRIPT, environment, report, ship, without_paths
+from small_jobs import environment, finish, report, without_paths
+from test_collector import SCRIPT, ship
 
 
 def start(folder: Path, job: str, steps: int, url: str, *words: str) -> subprocess.Popen[str]:
@@ -21,12 +22,6 @@ def start(folder: Path, job: str, steps: int, url: str, *words: str) -> subproce
         stderr=subprocess.STDOUT,
         text=True,
     )
-
-
-def finish(process: subprocess.Popen[str]) -> str:
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output
-    return output
 
 
 def told(collector: Collector, job: str) -> dict[str, object]:

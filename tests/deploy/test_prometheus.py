@@ -87,7 +87,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     asks, sends = token(store, "read", "research"), token(store, "ingest", "research")
     nowhere = "http://127.0.0.1:9"  # an OpenTelemetry collector that is away
     with (
-        collector(folder / "demo.log", "--demo") as demo,
+        collector(folder / "demo.log", "--demo", "--otlp", nowhere) as demo,
         collector(folder / "serve.log", "--store", store, "--otlp", nowhere) as research,
         prometheus(
             installed("prometheus"), folder, configure(folder, demo, research, asks)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 from collecting import HEADWAY
+from small_jobs import environment, report
 
 SCRIPT = """
 import os, sys, time
@@ -32,8 +32,8 @@ class Job:
     """Runs for so long, with a sender beside it."""
 
     def __init__(self, folder: Path, name: str, to: str, seconds: float, *words: str) -> None:
-        self.name = name
-        self.environment = dict(os.environ, HEADWAY_DIR=str(folder / "jobs"))
+        self.name, self.folder = name, folder
+        self.environment = environment(folder)
         script = folder / f"{name}.py"  # its own: a rank of another job may just be reading it
         script.write_text(SCRIPT)
         run = [HEADWAY, "run", "--nproc", "2", "--max-restarts", "2", "--job", name]
@@ -62,18 +62,4 @@ class Job:
         assert json.loads(sent)["complete"], (sent, errors)
 
     def report(self) -> dict[str, Any]:
-        done = subprocess.run(
-            [HEADWAY, "report", self.name, "--json"],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return without_paths(json.loads(done.stdout))
-
-
-def without_paths(told: dict[str, Any]) -> dict[str, Any]:
-    """Where a failed rank's output lies is known to its machine alone."""
-    for row in told.get("failures", []):
-        row.pop("log", None)
-    return told
+        return report(self.folder, self.name)

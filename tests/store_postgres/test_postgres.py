@@ -13,7 +13,8 @@ from typing import Any
 from collecting import HEADWAY, Collector
 from collector_pair import Pair
 from postgres_servers import Server
-from sent_jobs import Job, without_paths
+from sent_jobs import Job
+from small_jobs import without_paths
 
 FULL = bool(os.environ.get("HEADWAY_TEST_FULL"))
 
