@@ -1,6 +1,6 @@
 """What a checkpoint costs until it is durable, and how long the way back takes.
 
-    python bench/bench_checkpoint.py [--quick]
+    python bench/bench_checkpoint.py [--quick] [--parts losing,restoring,dense,tables]
 
 `ckpt_delta_eff_s`: blocking plus the slow-down of steps until durable, for 2 GiB of parameters and
 Adam state, and for 4 GiB of embedding tables of whose rows 1% are touched in a step; peers take
@@ -36,6 +36,7 @@ OTHERS = [
     "safetensors",
     "torch_checkpointing",
 ]
+PARTS = ["losing", "restoring", "dense", "tables"]
 MEMORY = f"/dev/shm/headway-bench-{os.getpid()}"
 
 
@@ -89,11 +90,13 @@ def compare(workload: str, engine: str, suffix: str, ours: Any, peers: Any) -> N
     say(f"  {engine} {workload}: {middle(ours, 'delta_eff_s') / middle(peers, 'delta_eff_s'):.3f}")
 
 
-def saving(quick: bool) -> None:
+def saving(quick: bool, workloads: list[str]) -> None:
     for workload, gib, between, engines in (
         ("dense", 2.0, 20, {"headway": ""}),
         ("tables", 4.0, 20, {"headway": "_full", "headway-rows": "_rows"}),
     ):
+        if workload not in workloads:
+            continue
         if quick:
             gib = 0.25
         ours: dict[str, list[Any]] = {engine: [] for engine in engines}
@@ -126,18 +129,21 @@ def saving(quick: bool) -> None:
             stream = save_once("headway-stream", workload, gib, 1, between)
             row("ckpt_stream_memory_mib", "MiB", stream["memory_mib"], None, None)
         else:
-            block_ms = middle(ours["headway-rows"], "block_s") * 1e3 / gib
-            row("ckpt_rows_block_ms_per_gib", "ms", block_ms, None, None)
-            # Long enough that a whole image is written in between.
-            whole = save_once("headway-rows", workload, gib, 2 if quick else 18, between)
-            mean_s = middle(peers, "delta_eff_mean_s")
-            row(
-                "ckpt_delta_eff_s_tables_rows_mean",
-                "s",
-                whole["delta_eff_mean_s"],
-                mean_s,
-                MAIN_PEER,
-            )
+            of_rows(gib, between, ours["headway-rows"], peers, quick)
+
+
+def of_rows(gib: float, between: int, ours: Any, peers: Any, quick: bool) -> None:
+    """Beside what compare() says of them: by rows touched, and with whole images in between."""
+    for suffix, key, share in (
+        ("", "block_after_a_step_s", "share_of_a_step"),
+        ("_between", "block_s", "share_between"),
+    ):
+        row(f"ckpt_rows_block_ms_per_gib{suffix}", "ms", middle(ours, key) * 1e3 / gib, None, None)
+        row(f"ckpt_rows_touched{suffix}", "%", middle(ours, share) * 100, None, None)
+    # Long enough that a whole image is written in between.
+    whole = save_once("headway-rows", "tables", gib, 2 if quick else 18, between)
+    mean_s = middle(peers, "delta_eff_mean_s")
+    row("ckpt_delta_eff_s_tables_rows_mean", "s", whole["delta_eff_mean_s"], mean_s, MAIN_PEER)
 
 
 def drop_from_cache(folder: Path) -> None:
@@ -155,16 +161,20 @@ def end_holder() -> None:
         time.sleep(0.05)
 
 
-def restore_once(engine: str, gib: float, memory: bool) -> float:
+def restore_once(engine: str, gib: float, memory: bool) -> dict[str, float]:
     folder = Path(tempfile.mkdtemp(dir=ROOT / "build"))
     try:
         run("restore_worker.py", "save", engine, gib, folder, killed=True)
         if not memory:
             end_holder()
         drop_from_cache(folder)
-        seconds = run("restore_worker.py", "load", engine, gib, folder)["restore_s"]
-        say(f"  restore by {engine}, {'memory' if memory else 'disk'}: {seconds:.3f} s")
-        return seconds
+        took = run("restore_worker.py", "load", engine, gib, folder)
+        where = "memory" if memory else "disk"
+        say(
+            f"  restore by {engine}, {where}: {took['restore_s']:.3f} s, "
+            f"first step {took['first_step_s']:.3f} s"
+        )
+        return took
     finally:
         end_holder()
         shutil.rmtree(folder, ignore_errors=True)
@@ -172,20 +182,38 @@ def restore_once(engine: str, gib: float, memory: bool) -> float:
 
 def restoring(quick: bool) -> None:
     gib = 0.25 if quick else 2.0
-    times: dict[str, list[float]] = {}
+    times: dict[str, list[dict[str, float]]] = {}
     for _ in range(1 if quick else 3):
         for name, engine, memory in (
             ("replica", "headway", True),
+            ("unsure", "headway-unsure", True),
+            ("memory", "headway-memory", True),
             ("disk", "headway", False),
             ("dcp", "dcp", False),
             ("torch", "torch", False),
         ):
             times.setdefault(name, []).append(restore_once(engine, gib, memory))
-    found = {name: statistics.median(all_) for name, all_ in times.items()}
-    row("restore_s_disk", "s", found["disk"], found["dcp"], "dcp.load, cold cache")
-    row(
-        "restore_s_replica_per_gib", "s", found["replica"] / gib, found["torch"] / gib, "torch.load"
-    )
+
+    def found(name: str) -> float:
+        return middle(times[name], "restore_s")
+
+    def with_a_step(name: str) -> float:
+        return statistics.median(each["restore_s"] + each["first_step_s"] for each in times[name])
+
+    row("restore_s_disk", "s", found("disk"), found("dcp"), "dcp.load, cold cache")
+    for peer, suffix in (("torch", ""), ("dcp", "_dcp")):
+        ours, theirs = found("replica") / gib, found(peer) / gib
+        row(f"restore_s_replica_per_gib{suffix}", "s", ours, theirs, f"{peer}.load")
+    ours, theirs = found("unsure") / gib, found("torch") / gib
+    row("restore_s_replica_unsure_per_gib", "s", ours, theirs, "torch.load")
+    for name, suffix in (("replica", "replica"), ("memory", "memory_only")):
+        row(
+            f"restore_and_step_s_{suffix}",
+            "s",
+            with_a_step(name),
+            with_a_step("torch"),
+            "torch.load",
+        )
 
 
 def lost_once(engine: str, choice: random.Random) -> int:
@@ -224,11 +252,17 @@ def losing(quick: bool) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small and once, to see that it runs")
-    quick = parser.parse_args().quick
+    parser.add_argument("--parts", default=",".join(PARTS), help="of these (%(default)s)")
+    arguments = parser.parse_args()
+    quick, parts = arguments.quick, arguments.parts.split(",")
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"--parts: {', '.join(sorted(unknown))} is none of {', '.join(PARTS)}")
     try:
-        losing(quick)
-        restoring(quick)
-        saving(quick)
+        if "losing" in parts:
+            losing(quick)
+        if "restoring" in parts:
+            restoring(quick)
+        saving(quick, parts)
     finally:
         shutil.rmtree(MEMORY, ignore_errors=True)
 

@@ -2,6 +2,9 @@
 
 restore_worker.py save ENGINE GIB FOLDER       and is killed, as a crash would
 restore_worker.py load ENGINE GIB FOLDER       prints one line of JSON
+
+ENGINE: headway; headway-unsure, where the agent has not said that nobody wrote where he should not;
+headway-memory, of a step that is not on disk yet; dcp; torch.
 """
 
 from __future__ import annotations
@@ -19,15 +22,27 @@ from engines import state_of
 from workloads import make
 
 
-def keeper_of(work, folder: Path):
+def keeper_of(work, folder: Path, **cadence: int):
     import headway as hw
 
-    return hw.checkpointer(folder, model=work.model, optimizer=work.optimizer, keep_last=2)
+    return hw.checkpointer(
+        folder, model=work.model, optimizer=work.optimizer, keep_last=2, **cadence
+    )
+
+
+def stage(work, folder: Path) -> None:
+    """Two steps, into memory only."""
+    keeper = keeper_of(work, folder, every_steps=1000, stage_steps=1)
+    for step in (1, 2):
+        while not keeper.maybe_save(step):  # until there is memory for it
+            time.sleep(0.1)
 
 
 def save(engine: str, work, folder: Path) -> None:
     work.step()
-    if engine.startswith("headway"):
+    if engine == "headway-memory":
+        stage(work, folder)
+    elif engine.startswith("headway"):
         keeper = keeper_of(work, folder)
         keeper.save(1, wait=True)
         keeper.save(2, wait=True)
@@ -43,9 +58,9 @@ def save(engine: str, work, folder: Path) -> None:
 
 
 def load(engine: str, work, folder: Path) -> float:
-    # As the agent says after SIGKILL: nobody wrote where he should not.
-    os.environ["HEADWAY_REPLICA_TRUSTED"] = "1"
-    if engine == "headway":
+    if engine != "headway-unsure":
+        os.environ["HEADWAY_REPLICA_TRUSTED"] = "1"  # as the agent says after SIGKILL
+    if engine.startswith("headway"):
         keeper = keeper_of(work, folder)
         begin = time.perf_counter()
         keeper.restore()

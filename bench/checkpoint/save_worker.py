@@ -2,20 +2,21 @@
 
     save_worker.py ENGINE WORKLOAD GIB FOLDER SAVES STEPS_BETWEEN
 
-Prints one line of JSON. The first save, which gets memory, is not counted.
+Prints one line of JSON. The first save, which gets memory, is not counted. For tables also what
+saves block that follow one step each, and which share of the rows was touched.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from engines import ENGINES
+from engines import ENGINES, Engine
 from workloads import make
 
 
@@ -25,15 +26,40 @@ def timed_step(step) -> float:
     return time.perf_counter() - begin
 
 
+def memory_mib(field: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{field}:"))
+
+
+def most_while(save: Callable[[], None]) -> float:
+    """By how much memory grows at most, in MiB. The process's own peak would show nothing of it:
+    steps, whose temporary tensors are gone by then, have taken more."""
+    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    before = memory_mib("VmRSS")
+    save()
+    return memory_mib("VmHWM") - before
+
+
+def blocks_after_a_step(engine: Engine, step: Callable[[], None]) -> list[float]:
+    found = []
+    for _ in range(5):
+        step()
+        begin = time.perf_counter()
+        engine.save()
+        found.append(time.perf_counter() - begin)
+        while not engine.durable():
+            time.sleep(0.001)
+    return found
+
+
 def main() -> None:
     engine_name, workload, gib, folder, saves, between = sys.argv[1:7]
     torch.set_num_threads(2)
     work = make(workload, float(gib))
     for _ in range(3):
         work.step()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     engine = ENGINES[engine_name](work, Path(folder))
-    engine.save()
+    memories = [most_while(engine.save)]
     while not engine.durable():
         time.sleep(0.01)
     base = statistics.median(timed_step(work.step) for _ in range(int(between)))
@@ -60,6 +86,17 @@ def main() -> None:
     while not engine.durable():
         time.sleep(0.001)
     idle = time.perf_counter() - begin
+    work.step()
+    memories.append(most_while(engine.save))
+    touched = {}
+    if work.share_of:
+        while not engine.durable():
+            time.sleep(0.001)
+        touched = {
+            "share_of_a_step": work.share_of(1),
+            "share_between": work.share_of(int(between)),
+            "block_after_a_step_s": statistics.median(blocks_after_a_step(engine, work.step)),
+        }
     engine.close()
     result = {
         "base_step_s": base,
@@ -68,7 +105,8 @@ def main() -> None:
         "durable_idle_s": idle,
         "delta_eff_s": statistics.median(deltas),
         "delta_eff_mean_s": statistics.mean(deltas),
-        "memory_mib": (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024,
+        "memory_mib": max(memories),
+        **touched,
     }
     print(json.dumps(result), flush=True)
 

@@ -14,6 +14,7 @@ class Workload(NamedTuple):
     model: torch.nn.Module
     optimizer: Any
     step: Callable[[], None]
+    share_of: Callable[[int], float] | None = None
 
 
 def dense(gib: float) -> Workload:
@@ -72,8 +73,12 @@ class Both:
         self.top.load_state_dict(state["top"])
 
 
+STEPS_BETWEEN = 20  # batches that differ: as many as there are steps between two saves
+
+
 def tables(gib: float, share: float = 0.01) -> Workload:
-    """`gib` of tables, of whose rows about `share` are touched in a step, by Zipf's law."""
+    """`gib` of tables, of whose rows about `share` are touched in a step, by Zipf's law, and other
+    ones in the next."""
     count, width = 8, 64
     rows = round(gib * GIB / count / width / 4)
     torch.manual_seed(0)
@@ -81,7 +86,7 @@ def tables(gib: float, share: float = 0.01) -> Workload:
     optimizer = Both(model)
     bags, generator = 2048, torch.Generator().manual_seed(1)
     # Enough look-ups that the rows which differ are the share that was asked for.
-    lookups = max(bags, round(rows * share * 1.6) // bags * bags)
+    lookups = max(bags, round(rows * share * 2.7) // bags * bags)
 
     def ids() -> torch.Tensor:
         uniform = torch.rand(lookups, generator=generator, dtype=torch.float64)
@@ -90,7 +95,7 @@ def tables(gib: float, share: float = 0.01) -> Workload:
         top = float(rows) ** exponent
         return ((uniform * (top - 1) + 1) ** (1 / exponent) - 1).long().clamp_(0, rows - 1)
 
-    batches = [[ids().view(bags, -1) for _ in range(count)] for _ in range(4)]
+    batches = [[ids().view(bags, -1) for _ in range(count)] for _ in range(STEPS_BETWEEN)]
     turn = [0]
 
     def step() -> None:
@@ -99,7 +104,14 @@ def tables(gib: float, share: float = 0.01) -> Workload:
         model(batches[turn[0] % len(batches)]).square().mean().backward()
         optimizer.step()
 
-    return Workload(model, optimizer, step)
+    def share_of(steps: int) -> float:
+        """Of all rows, how many so many steps touch."""
+        met = torch.zeros(rows, dtype=torch.bool)
+        for batch in batches[:steps]:
+            met[batch[0].view(-1)] = True
+        return met.count_nonzero().item() / rows
+
+    return Workload(model, optimizer, step, share_of)
 
 
 def make(name: str, gib: float) -> Workload:
