@@ -18,6 +18,7 @@ import warnings
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch.distributed.checkpoint import StorageReader, StorageWriter
 from torch.distributed.checkpoint.metadata import (
     BytesStorageMetadata,
@@ -103,7 +104,13 @@ class Writer(_AtPath, StorageWriter):
         self._draft = None
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
-        pass
+        """`use_collectives=False`: each rank would commit for itself, a part that looks whole."""
+        ranks = dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+        if kwargs.get("use_collectives") is False and ranks > 1:
+            raise CheckpointUsageError(
+                f"hw.dcp.Writer: dcp.save(use_collectives=False) with {ranks} ranks: a checkpoint "
+                "of all of them needs one that commits it. Leave the argument out"
+            )
 
     def prepare_local_plan(self, plan: SavePlan) -> SavePlan:
         return plan

@@ -3,11 +3,14 @@
 #include <cstdint>
 
 #include "c_method.h"
+#include "evaluation_clock.h"
 #include "headway/headway.h"
 #include "held.h"
 
 namespace headway::python {
 namespace {
+
+EvaluationClock evaluation_clock;
 
 bool arity(const char* name, Py_ssize_t count, Py_ssize_t wanted) {
   if (count == wanted) return true;
@@ -29,6 +32,7 @@ PyObject* begin(PyObject*, PyObject* phase) {
   if (failed(id)) return nullptr;
   write_held();
   hw_begin(static_cast<std::uint16_t>(id));
+  evaluation_clock.begin(static_cast<std::uint16_t>(id));
   Py_RETURN_NONE;
 }
 
@@ -37,6 +41,7 @@ PyObject* end(PyObject*, PyObject* phase) {
   if (failed(id)) return nullptr;
   write_held();
   hw_end(static_cast<std::uint16_t>(id));
+  evaluation_clock.end(static_cast<std::uint16_t>(id));
   note_span_end();
   Py_RETURN_NONE;
 }
@@ -126,6 +131,10 @@ PyObject* device_done(PyObject*, Args args, Py_ssize_t count) {
   if (failed(step)) return nullptr;
   hw_device_done(step, ticks);
   Py_RETURN_NONE;
+}
+
+PyObject* evaluated_ns(PyObject*, PyObject*) {
+  return PyLong_FromLongLong(evaluation_clock.total_ns());
 }
 
 PyObject* now(PyObject*, PyObject*) {
@@ -227,12 +236,14 @@ PyObject* phase_new(PyTypeObject* type, PyObject* args, PyObject*) {
 PyObject* phase_enter(PyObject* self, PyObject*) {
   write_held();
   hw_begin(reinterpret_cast<Phase*>(self)->id);
+  evaluation_clock.begin(reinterpret_cast<Phase*>(self)->id);
   return Py_NewRef(self);
 }
 
 PyObject* phase_exit(PyObject* self, Args, Py_ssize_t) {
   write_held();
   hw_end(reinterpret_cast<Phase*>(self)->id);
+  evaluation_clock.end(reinterpret_cast<Phase*>(self)->id);
   note_span_end();
   Py_RETURN_NONE;
 }
@@ -269,6 +280,7 @@ PyMethodDef kFunctions[] = {
     {"mark_end", mark_end, METH_VARARGS, "mark_end(mark, exit_code, signal, origin, rank, reason)"},
     {"should_stop", should_stop, METH_O, "should_stop(step) -> bool"},
     {"device_done", as_method(device_done), METH_FASTCALL, "device_done(step, ticks)"},
+    {"evaluated_ns", evaluated_ns, METH_NOARGS, "How long this process has been evaluating."},
     {"now", now, METH_NOARGS, "Ticks of the journal's clock."},
     {"ticks_from_monotonic_ns", ticks_from_monotonic_ns, METH_O, "ticks of a CLOCK_MONOTONIC ns"},
     {"phase_id", intern<hw_phase_id>, METH_O, "The number of a phase."},

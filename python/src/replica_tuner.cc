@@ -70,10 +70,10 @@ void add_tuner(nb::module_& module) {
            nb::arg("memory"), nb::arg("failures"), nb::arg("family"), nb::arg("now_ns"))
       .def(
           "step_ended",
-          [](Tuner& self, std::int64_t now_ns, std::int64_t step) {
-            self.step_ended(now_ns, step);
+          [](Tuner& self, std::int64_t now_ns, std::int64_t step, std::int64_t other_ns) {
+            self.step_ended(now_ns, step, other_ns);
           },
-          nb::arg("now_ns"), nb::arg("step"))
+          nb::arg("now_ns"), nb::arg("step"), nb::arg("other_ns") = 0)
       // (into memory, on to storage)
       .def("should_save",
            [](const Tuner& self, std::int64_t now_ns, std::int64_t step) {

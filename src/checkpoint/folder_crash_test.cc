@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "base/sim_file_system.h"
@@ -115,15 +116,15 @@ void check_states(const SimFileSystem& files, bool durable, const std::string& w
   std::vector<std::function<double(std::size_t)>> states = {[](std::size_t) { return 0.0; },
                                                             [](std::size_t) { return 1.0; }};
   for (std::size_t one = 0; one < ends; ++one) {
-    for (const double kept : {0.0, 0.4, 1.0}) {
+    for (const double kept : {0.0, 0.4, -0.4, 1.0}) {
       states.emplace_back([=](std::size_t i) { return i == one ? kept : 1.0; });
       states.emplace_back([=](std::size_t i) { return i == one ? kept : 0.0; });
     }
   }
   for (int seed = 0; seed < kRandomStates; ++seed) {
     states.emplace_back([random = std::mt19937(static_cast<unsigned>(seed))](std::size_t) mutable {
-      const unsigned draw = random() % 4;
-      return draw == 0 ? 0.0 : draw == 1 ? 0.5 : 1.0;
+      constexpr std::array kDraws = {0.0, 0.5, -0.5, 1.0, 1.0};
+      return kDraws[random() % kDraws.size()];
     });
   }
   for (std::size_t state = 0; state < states.size(); ++state) {

@@ -83,7 +83,7 @@ inline void each_crash_state(const base::SimFileSystem& files,
   }
   for (unsigned seed = 0; seed < kMixtures; ++seed) {
     states.emplace_back([random = std::mt19937(seed)](std::size_t) mutable {
-      return static_cast<double>(random() % 3) / 2;
+      return static_cast<double>(random() % 4) / 2 - 0.5;  // a half: its front, or its back
     });
   }
   for (const auto& state : states) {

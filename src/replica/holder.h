@@ -146,6 +146,7 @@ class Holder {
     base::Status memory;  // of putting them into the images
     base::Status disk;
     std::string name;  // of the checkpoint; "": there is none
+    bool is_delta = false;
     std::int64_t took_ns = 0;
   };
   void start_rows(const RowsChoice& choice);
@@ -196,8 +197,10 @@ class Holder {
   std::atomic<bool> hurry_ = false;     // somebody waits for them
   std::optional<std::pair<std::uint64_t, std::uint64_t>> tried_;  // attempt, step
   std::optional<std::pair<std::uint64_t, std::uint64_t>> ended_;  // the same, of end_together()
-  base::Status last_;                                             // of the last write
-  std::optional<std::pair<std::uint64_t, Message>> last_news_;    // attempt, what was said of it
+  // The same, of the last one on disk if it is a delta: a store has no use for it.
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> last_delta_;
+  base::Status last_;                                           // of the last write
+  std::optional<std::pair<std::uint64_t, Message>> last_news_;  // attempt, what was said of it
   std::int64_t alone_since_ns_ = 0;
   std::optional<std::int64_t> upload_until_ns_;  // since the end began
   bool stopping_ = false;

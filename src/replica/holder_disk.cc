@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "replica/holder.h"
@@ -55,9 +56,12 @@ void Holder::write_newest() {
   const auto steps = whole_steps(held(), ranks_here());
   if (steps.empty()) return;
   const Choice& newest = steps.front();
-  const bool tried = tried_ >= std::pair(newest.attempt, newest.step);
+  const auto key = std::pair(newest.attempt, newest.step);
+  const bool tried = tried_ >= key;
   if (is_shared(newest)) return end_together(steps, tried);
-  if (!tried) start(newest);
+  // Once more as a whole one, and tried once only.
+  const bool whole = !aimed_.place.empty() && std::exchange(last_delta_, std::nullopt) == key;
+  if (!tried || whole) start(newest);
 }
 
 void Holder::start(const Choice& choice) {
@@ -94,6 +98,7 @@ Message Holder::told_by(const Choice& choice) const {
 
 SaveOrder Holder::order_of(const Message& told) const {
   SaveOrder order{told.folder, told.job, {told.keep_last, told.keep_every_ns, false}};
+  order.deltas_max = told.upload.empty() ? chain_max : chain_max_uploaded;
   order.newest_attempt = newest_attempt_;
   order.damaged.assign(damaged_.begin(), damaged_.end());
   if (Uploader* const uploader = uploader_.get()) {
@@ -139,6 +144,7 @@ void Holder::finished(const Choice& choice, const Result<std::string>& name, std
 
 void Holder::tell_end(const Choice& choice, const Result<std::string>& name, std::int64_t took_ns) {
   last_ = name.status();
+  if (last_.ok()) last_delta_.reset();
   const auto key = std::pair(choice.attempt, choice.step);
   // A failed one is not tried again before the end: the next save comes first.
   tried_ = std::max(tried_.value_or(key), key);

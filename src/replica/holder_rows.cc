@@ -22,7 +22,8 @@ void Holder::work_off(const RowsChoice& choice, SaveOrder order, RowsDone& done)
     done.disk = name.status();
     if (name.ok()) done.name = name.value().text();
   };
-  order.base = choice.pinned ? chain_.base_for(order.folder, choice.facts) : "";
+  if (choice.pinned) order.base = chain_.base_for(order.folder, choice.facts, order.deltas_max);
+  done.is_delta = !order.base.empty();
   if (!order.base.empty()) {
     std::vector<std::shared_ptr<Slot>> slots;
     for (const auto& [rank, slot] : choice.rows.slots) slots.push_back(slot);
@@ -68,6 +69,7 @@ void Holder::rows_finished(const RowsChoice& choice, const RowsDone& done) {
     const Result<std::string> name =
         done.disk.ok() ? Result<std::string>(done.name) : Result<std::string>(done.disk);
     tell_end(choice.rows, name, done.took_ns);
+    if (name.ok() && done.is_delta) last_delta_ = std::pair(choice.rows.attempt, choice.rows.step);
   }
   for (const auto& [number, slot] : choice.rows.slots) {
     // Where the rows did not get into the image it stays what it was, an older step.

@@ -34,14 +34,15 @@ void RowChain::add(const std::string& name, const std::map<std::uint32_t, SlotFa
 }
 
 std::string RowChain::base_for(const std::string& folder,
-                               const std::map<std::uint32_t, SlotFacts>& rows) const {
+                               const std::map<std::uint32_t, SlotFacts>& rows,
+                               std::uint32_t length_max) const {
   const bool follows = std::all_of(rows.begin(), rows.end(), [this](const auto& entry) {
     const auto before = sequences_.find(entry.first);
     return before != sequences_.end() && entry.second.saved == before->second &&
            entry.second.attempt == attempt_;
   });
   const bool good = follows && folder == folder_ && rows.size() == sequences_.size() &&
-                    length_ < chain_max && bytes_ <= whole_bytes_ / 2;
+                    length_ < length_max && bytes_ <= whole_bytes_ / 2;
   return good ? last_ : std::string();
 }
 

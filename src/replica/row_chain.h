@@ -14,6 +14,8 @@ namespace headway::replica {
 // Of deltas behind one whole checkpoint: what a restart has to read, and what is lost if one of
 // them is.
 inline constexpr std::uint32_t chain_max = 16;
+// Where checkpoints are copied to a store, which takes whole ones only: it is behind by as many.
+inline constexpr std::uint32_t chain_max_uploaded = 4;
 
 class RowChain {
  public:
@@ -23,10 +25,11 @@ class RowChain {
   // A delta was, on top of the others.
   void add(const std::string& name, const std::map<std::uint32_t, SlotFacts>& facts);
   // The checkpoint that these rows may be based on; "": a whole one has to come first. It is due
-  // when one before got lost on its way, when there are too many, or when together they are as
-  // large as half a whole one.
+  // when one before got lost on its way, when there are `length_max`, or when together they are
+  // as large as half a whole one.
   [[nodiscard]] std::string base_for(const std::string& folder,
-                                     const std::map<std::uint32_t, SlotFacts>& rows) const;
+                                     const std::map<std::uint32_t, SlotFacts>& rows,
+                                     std::uint32_t length_max = chain_max) const;
 
  private:
   std::string folder_;

@@ -216,6 +216,7 @@ TEST(RowChain, IsBoundedAndUnbroken) {
   std::uint64_t sequence = 1;
   for (std::uint32_t i = 0; i < chain_max; ++i) {
     ASSERT_NE(chain.base_for("/f", facts(sequence + 1, sequence)), "") << i;
+    EXPECT_EQ(chain.base_for("/f", facts(sequence + 1, sequence), 4).empty(), i >= 4) << i;
     chain.add("delta", facts(++sequence, 0));
   }
   EXPECT_EQ(chain.base_for("/f", facts(sequence + 1, sequence)), "") << "too many";

@@ -22,6 +22,7 @@ struct SaveOrder {
   std::string job;
   checkpoint::RetentionPolicy keep;    // `last` 0: all
   std::string base{};                  // as for persist()
+  std::uint32_t deltas_max = 0;        // behind a whole one, before the next has to be whole
   std::uint64_t newest_attempt = 0;    // that is known here
   std::vector<std::string> damaged{};  // paths of checkpoints that a restore has found to be
   // Calls `work` with the one that somebody reads just now, which must stay; none: nobody reads.

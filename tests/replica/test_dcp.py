@@ -16,13 +16,22 @@ def ranks(machine: Machine, count: int, mode: str, code: int = 0) -> str:
     return machine.headway("run", "--nproc", count, SCRIPT, MODE=mode, code=code)
 
 
-@pytest.mark.parametrize("mode", ["save", "async"])
+@pytest.mark.parametrize("mode", ["save", "async", "process"])
 def test_saved_by_some_loaded_by_others(machine: Machine, mode: str) -> None:
     ranks(machine, 2, mode)
     assert machine.steps() == [3]
     machine.headway("ckpt", "verify", machine.checkpoints)
     for count in (1, 2, 3):
         ranks(machine, count, "load")
+
+
+def test_ranks_that_do_not_talk_are_refused(machine: Machine) -> None:
+    """Each would commit its own part as a whole checkpoint."""
+    output = ranks(machine, 2, "apart")
+    assert output.count("refused: hw.dcp.Writer: dcp.save(use_collectives=False) with 2 ranks") == 2
+    assert machine.steps() == []
+    assert "refused" not in ranks(machine, 1, "apart")
+    assert machine.steps() == [3]
 
 
 def test_sharded_tensors(machine: Machine) -> None:

@@ -14,10 +14,14 @@ from replica_machine import SCRIPTS, Machine
 PACKAGES = {"lightning": "lightning.pytorch", "huggingface": "transformers"}
 
 
-def run(machine: Machine, kind: str, **variables: object) -> list[str]:
+def output_of(machine: Machine, kind: str, ranks: int = 1, **variables: object) -> str:
     script = SCRIPTS / f"{kind}_train.py"
     options = {"OUTPUT": machine.tmp, **variables}
-    output = machine.headway("run", "--max-restarts", 1, script, **options)
+    return machine.headway("run", "--nproc", ranks, "--max-restarts", 1, script, **options)
+
+
+def run(machine: Machine, kind: str, **variables: object) -> list[str]:
+    output = output_of(machine, kind, **variables)
     return re.findall(r"(?:epoch \d+ )?batch .*|end .*", output)
 
 
@@ -46,3 +50,20 @@ def test_a_killed_trainer_ends_as_if_it_had_not_been(
     said = run(machine, kind, ACCUMULATE=accumulate, KILL=kill)
     assert Path(f"{machine.checkpoints}.killed").exists()
     assert said == undisturbed(kind, accumulate)
+
+
+@pytest.mark.parametrize("kind", PACKAGES)
+def test_two_ranks_of_which_one_is_killed(machine: Machine, tmp_path: Path, kind: str) -> None:
+    """The other may have begun with the next batch by then: it begins with it again."""
+    pytest.importorskip(PACKAGES[kind])
+    (tmp_path / "undisturbed").mkdir()
+    undisturbed = Machine(tmp_path / "undisturbed")
+    line = re.compile(r"^\[\d\] (?:epoch \d+ )?(?:batch|end) .*", re.MULTILINE)
+    try:
+        whole = set(line.findall(output_of(undisturbed, kind, 2)))
+    finally:
+        undisturbed.close()
+    said = output_of(machine, kind, 2, KILL=5)
+    assert Path(f"{machine.checkpoints}.killed").exists()
+    assert len(whole) > 10 and sum(" end " in each for each in whole) == 2
+    assert set(line.findall(said)) == whole

@@ -9,10 +9,11 @@ import shutil
 import signal
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from replica_machine import Machine, wait_until
+from replica_machine import SCRIPTS, Machine, wait_until
 from store_stage import Server
 from tier_machine import TRAIN, TierMachine, ends_of
 from wires import Relay
@@ -55,6 +56,37 @@ def test_all_is_lost_but_the_store(machine: TierMachine, undisturbed: list[str])
     numbers = [one["sequence"] for one in stored]
     assert numbers == sorted(numbers, reverse=True) and len(set(numbers)) == len(numbers)
     machine.verify_stored()
+
+
+def test_rows_go_up_as_whole_ones(machine: TierMachine) -> None:
+    """A delta is of no use there: of five saves one is whole, and so is the last."""
+
+    def train(**variables: object) -> str:
+        job = ["run", "--nproc", 2, "--job", "j", SCRIPTS / "train_tables.py"]
+        return machine.clean(machine.headway(*job, KEEP=0, **variables))
+
+    assert "rank 0 step 9 rows" in train(STEPS=9)
+    manifests = sorted(
+        machine.checkpoints.glob("step-*/MANIFEST.json"),
+        key=lambda path: path.parent.name.split("-")[2],  # in the order of their saves
+    )
+    read = [json.loads(path.read_text()) for path in manifests]
+    on_disk = [(one["step"], "base" in one) for one in read]
+    whole = [step for step, is_delta in on_disk if not is_delta]
+    assert (9, True) in on_disk and whole[-1] == 9, on_disk
+    between = [later - sooner for sooner, later in pairwise(whole)]
+    assert max(between) <= 5, "four deltas behind each"
+    assert machine.stored()[0]["step"] == 9
+    shutil.rmtree(machine.checkpoints)
+    output = train(STEPS=12)
+    assert output.count("goes on after 9 from store") == 2, output
+    (machine.tmp / "undisturbed").mkdir()
+    undisturbed = Machine(machine.tmp / "undisturbed")
+    try:
+        job = ["run", "--nproc", 2, SCRIPTS / "train_tables.py"]
+        assert ends_of(output) == ends_of(undisturbed.headway(*job, STEPS=12, STAGING="full"))
+    finally:
+        undisturbed.close()
 
 
 def test_the_newest_of_all_tiers(machine: TierMachine, undisturbed: list[str]) -> None:

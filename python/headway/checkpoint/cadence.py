@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 from headway import _replica
+from headway._recorder import core
 from headway.checkpoint.agree import Group
 
 LOOK_MAX_S = 10.0  # between two decisions, where ranks have to talk about them
@@ -81,6 +82,7 @@ class Tuned:
         self._tuner = self._make([], (0, 0, 0))
         self._next_look = 0
         self._last_ns: int | None = None
+        self._evaluated_ns = core.evaluated_ns()
         self._step_s = 0.0
         self._steps = 0
 
@@ -107,7 +109,10 @@ class Tuned:
 
     def due(self, step: int) -> Due:
         now_ns = time.monotonic_ns()
-        self._tuner.step_ended(now_ns, step)
+        evaluated_ns = core.evaluated_ns()
+        # Or a save would look as if it had slowed down the step that came after an evaluation.
+        self._tuner.step_ended(now_ns, step, evaluated_ns - self._evaluated_ns)
+        self._evaluated_ns = evaluated_ns
         if self._last_ns is not None:
             self._step_s = (now_ns - self._last_ns) / 1e9
         self._last_ns = now_ns

@@ -1,6 +1,7 @@
 """torch.distributed.checkpoint with Headway's storage, as one of several ranks.
 
-MODE: save, async, load. Sharded by rows, by columns, replicated, plain; numbers and texts beside.
+MODE: save, async, process, load, apart. Sharded by rows, by columns, replicated, plain; numbers and
+texts beside.
 """
 
 import os
@@ -8,10 +9,12 @@ import os
 import torch
 import torch.distributed as dist
 import torch.distributed.checkpoint as dcp
+from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 
 import headway as hw
+from headway.checkpoint import CheckpointUsageError
 
 FOLDER = os.environ["FOLDER"]
 MODE = os.environ["MODE"]
@@ -53,10 +56,19 @@ def main() -> None:
         assert torch.equal(loaded["nested"]["table"], torch.ones(4))
     elif MODE == "save":
         dcp.save(state(1.0), storage_writer=hw.dcp.Writer(FOLDER, step=3))
+    elif MODE == "apart":  # torch knows no better: each rank would save what it has
+        try:
+            writer = hw.dcp.Writer(FOLDER, step=3)
+            dcp.save(state(1.0), storage_writer=writer, use_collectives=False)
+        except CheckpointUsageError as error:
+            print(f"refused: {error}")
     else:
-        dcp.async_save(state(1.0), storage_writer=hw.dcp.Writer(FOLDER, step=3)).result()
+        kind = AsyncCheckpointerType.PROCESS if MODE == "process" else AsyncCheckpointerType.THREAD
+        writer = hw.dcp.Writer(FOLDER, step=3)
+        dcp.async_save(state(1.0), storage_writer=writer, async_checkpointer_type=kind).result()
     print(f"rank {dist.get_rank()} of {dist.get_world_size()}: {MODE} done")
     dist.destroy_process_group()
 
 
-main()
+if __name__ == "__main__":  # a process that saves imports this file again
+    main()

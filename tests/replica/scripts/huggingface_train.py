@@ -52,6 +52,7 @@ def main() -> None:
             logging_steps=1,
             report_to=[],
             use_cpu=True,
+            ddp_backend="gloo" if one_kill.RANKS > 1 else None,
             disable_tqdm=True,
             seed=1,
         ),

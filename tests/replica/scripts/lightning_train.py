@@ -63,6 +63,8 @@ def main() -> None:
         max_epochs=3,
         accumulate_grad_batches=int(os.environ.get("ACCUMULATE", "1")),
         accelerator="cpu",
+        devices=one_kill.RANKS,
+        strategy="ddp" if one_kill.RANKS > 1 else "auto",
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
