@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -118,7 +119,8 @@ class Cluster:
         executors = victim.children()
         victim.stop(signal.SIGKILL)
         for pid in executors:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # gone with its worker
+                os.kill(pid, signal.SIGKILL)
 
     def stop(self) -> None:
         for each in [*self.workers, self.master]:

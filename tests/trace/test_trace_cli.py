@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+
+from program import HEADWAY
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -123,3 +126,24 @@ def test_in_a_narrow_terminal(headway: Run, tmp_path: Path) -> None:
     log.write_text(reasons("0/0: " + "a long reason " * 20))
     page = headway("trace", log).stdout
     assert all(len(line) <= 100 for line in page.splitlines()[1:]), page
+
+
+def test_a_payload_of_two_gib_is_passed_over(tmp_path: Path) -> None:
+    """More than a signed length of 32 bits: what follows it is read, and memory is bounded."""
+    ids = {"frame_compile_id": 0, "attempt": 0}
+    graph = {"dynamo_output_graph": {}, "has_payload": "0" * 32, "frame_id": 0, **ids}
+    log = tmp_path / "a.log"
+    with log.open("wb") as file:
+        file.write(record({"dynamo_start": {"stack": []}, "frame_id": 0, **ids}).encode())
+        file.write(record(graph).encode() + b"\t")
+        file.seek(2**31, os.SEEK_CUR)  # a hole
+        file.write(b"\n" + record({"dynamo_start": {"stack": []}, "frame_id": 1, **ids}).encode())
+    told = tmp_path / "told.json"
+    with told.open("wb") as out:
+        program = subprocess.Popen([str(HEADWAY), "trace", str(log), "--json"], stdout=out)
+        _, status, used = os.wait4(program.pid, 0)
+    program.returncode = os.waitstatus_to_exitcode(status)
+    assert program.returncode == 0
+    (read,) = json.loads(told.read_text())["logs"]
+    assert [compile["id"] for compile in read["compiles"]] == ["0/0", "1/0"]
+    assert used.ru_maxrss < 200 << 10
