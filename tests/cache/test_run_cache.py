@@ -180,6 +180,18 @@ def test_what_is_new_is_added_alone(first: First, tmp_path: Path) -> None:
     assert len(fleet.archives()) == 2
 
 
+def test_precompiled_entries_go_along(tmp_path: Path) -> None:
+    """Where a script has torch keep what dynamo made of its code, the next host need not trace."""
+    fleet = Fleet(tmp_path, variables={"TORCH_CACHING_PRECOMPILE": "1"})
+    first, second = (fleet.run(script="--precompile") for _ in range(2))
+    assert first.out[0]["counters"]["dynamo_cache"] == {"dynamo_cache_miss": 1}
+    assert second.out[0]["counters"]["dynamo_cache"] == {"dynamo_cache_hit": 1}
+    assert second.out[0]["losses"] == first.out[0]["losses"]
+    assert second.cache["builds"] == 0
+    held = json.loads(Cache(fleet.home).run("ls", *fleet.archives(), "--json").stdout)
+    assert "precompile" in json.dumps(held)
+
+
 def test_ranks_of_a_fork_server_are_warm(first: First, tmp_path: Path) -> None:
     fleet = first.fleet.copy(tmp_path)
     fleet.variables["OMP_NUM_THREADS"] = "2"

@@ -1,6 +1,6 @@
 """A small compiled training; tells what torch's caches said and which files it ran.
 
-usage: train_compiled.py OUT [--sizes 8,8,8] [--group] [--killed-once SECONDS]
+usage: train_compiled.py OUT [--sizes 8,8,8] [--group] [--killed-once SECONDS] [--precompile]
 """
 
 import argparse
@@ -18,6 +18,7 @@ parser.add_argument("out", type=Path)
 parser.add_argument("--sizes", default="8,8,8")
 parser.add_argument("--group", action="store_true")
 parser.add_argument("--killed-once", type=float, help="in the first attempt, so long after the end")
+parser.add_argument("--precompile", action="store_true", help="keeps what dynamo made, too")
 args = parser.parse_args()
 
 rank = int(os.environ.get("RANK", "0"))
@@ -43,6 +44,10 @@ for rows in map(int, args.sizes.split(",")):
 if args.killed_once is not None and os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0":
     time.sleep(args.killed_once)
     os.kill(os.getpid(), signal.SIGKILL)
+if args.precompile:
+    from torch._dynamo.precompile_context import PrecompileContext
+
+    PrecompileContext.save_to_dynamo_cache()
 counters = torch._dynamo.utils.counters
 args.out.with_suffix(f".{rank}.json").write_text(
     json.dumps({"losses": losses, "counters": {name: dict(c) for name, c in counters.items()}})
