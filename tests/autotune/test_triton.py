@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -53,6 +54,26 @@ def test_pins_from_triton_caches(headway: Run, triton_python: str, tmp_path: Pat
     assert len(compiled) == shape["kept"] + 12
     (whole,) = tune(triton_python, tmp_path / "whole", [same_class])
     assert whole["tried"] == 12 and whole["winner"] == pinned["winner"]
+
+
+def test_what_triton_compiled_goes_along(headway: Run, triton_python: str, tmp_path: Path) -> None:
+    """By an archive to a folder of another name: of all twelve kernels none is compiled again."""
+    one, two, archive = tmp_path / "one", tmp_path / "two", tmp_path / "warm.hwc"
+    shape = ["softmax", [4096, 1024]]
+    tune(triton_python, one / "triton/0", [shape])
+    home = {"HOME": str(tmp_path)}
+    headway("cache", "keygen", **home)
+    bound = ["--torch", "2.13.0", "--python-tag", "cpython-311", "--environment", "/venv"]
+    headway("cache", "pack", one, "-o", archive, *bound, **home)
+    headway("cache", "unpack", archive, "--to", two, **home)
+    shutil.rmtree(one)
+    for known in two.rglob("*.autotune.json"):
+        known.unlink()  # or only the winner would be asked for
+    kernels = {path: path.stat().st_ino for path in two.rglob("*.cubin")}
+    assert len(kernels) == 12
+    (again,) = tune(triton_python, two / "triton/0", [shape])
+    assert again["tried"] == 12
+    assert {path: path.stat().st_ino for path in two.rglob("*.cubin")} == kernels
 
 
 def test_under_headway_run(headway: Run, triton_python: str, tmp_path: Path) -> None:
