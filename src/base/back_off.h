@@ -23,6 +23,13 @@ class BackOff {
     last_ns_ = std::min(longest_ns_, shortest_ns_ + static_cast<std::int64_t>(random() % span));
     return last_ns_;
   }
+  // Between a half of it and all, for what is not to be tried any sooner by being tried again.
+  std::int64_t spread_ns(std::int64_t wait_ns) {
+    HW_CHECK(wait_ns > 0);
+    const std::int64_t half_ns = wait_ns / 2;
+    return wait_ns - half_ns +
+           static_cast<std::int64_t>(random() % (static_cast<std::uint64_t>(half_ns) + 1));
+  }
 
  private:
   std::uint64_t random() {  // splitmix64

@@ -74,7 +74,9 @@ ServerAnswer regressions_answer(Alerts& alerts, const Watcher& watcher, const st
                     {"sla", sla_json(count_alerts(*rows, alerts.options().targets).sla)},
                     {"checked_ns", watched.checked_ns == 0 ? json() : json(watched.checked_ns)},
                     {"series", watched.series},
-                    {"left_out", watched.left_out}}));
+                    {"left_out", watched.left_out},
+                    {"attempts", watched.attempts},
+                    {"attempts_left_out", watched.attempts_left_out}}));
 }
 
 ServerAnswer acknowledge_answer(Alerts& alerts, const std::string& tenant, std::int64_t id,

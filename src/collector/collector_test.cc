@@ -15,6 +15,7 @@
 #include "base/temp_dir.h"
 #include "collector/odd_store.h"
 #include "collector/test_job.h"
+#include "fleet/fact.h"
 #include "ingest/shipper.h"
 #include "net/curl_transport.h"
 #include "store/sqlite_store.h"
@@ -123,6 +124,21 @@ TEST_F(CollectorTest, AnyOrderOfRanksAndAttemptsComesToTheSame) {
     const net::HttpAnswer answer = get(fmt::format("/api/v1/jobs/job{}/report", seed));
     EXPECT_EQ(difference(answer.body, job.report()), "[]");
   }
+}
+
+TEST_F(CollectorTest, SaysHowManyAttemptsDetectionHadNoRoomFor) {
+  CollectorOptions options;
+  options.watcher.facts_bytes_max = 2 * sizeof(fleet::AttemptFacts);  // room for one
+  start(std::move(options));
+  TestJob job("train");
+  job.attempt(1, 2, 40, true);
+  job.attempt(2, 2, 60, false);
+  ship(job);
+  collector_->settle();
+  collector_->look_for_regressions(2 * fleet::kDayNs);
+  const json told = json::parse(get("/api/v1/regressions").body);
+  EXPECT_EQ(told["attempts"], 1);
+  EXPECT_EQ(told["attempts_left_out"], 1);
 }
 
 TEST_F(CollectorTest, RefusesWhatItShould) {

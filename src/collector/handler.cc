@@ -128,10 +128,10 @@ void Handler::answer_open(const Route& route, const ServerRequest& request,
 
 void Handler::handle(ServerRequest request, std::shared_ptr<net::Reply> reply) {
   const Route route = route_of(request.path);
-  if (route.open) return answer_open(route, request, *reply);
   const std::optional<Asker> asker = parts_.access.asker(request.header("authorization"));
   reply = std::make_shared<AuditedReply>(parts_.audit, request, asker ? asker->label : "",
                                          std::move(reply));
+  if (route.open) return answer_open(route, request, *reply);
   if (!asker) {
     ServerAnswer late = error_answer(401, "this token was just taken back");
     late.headers.emplace_back("WWW-Authenticate", "Bearer");

@@ -1,6 +1,6 @@
 // Looks for regressions in every tenant's facts from time to time, where there are new ones or a
 // day is over, keeps what it finds as alerts and tells of what has changed. Holds the facts of the
-// watched days in memory, at most facts_max of a tenant, the newest. One thread of its own.
+// watched days in memory (watched_facts.h). One thread of its own.
 #pragma once
 
 #include <condition_variable>
@@ -11,11 +11,10 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "collector/alerts.h"
-#include "fleet/fact.h"
+#include "collector/watched_facts.h"
 #include "regress/watch.h"
 #include "store/store.h"
 
@@ -24,13 +23,14 @@ namespace headway::collector {
 struct WatcherOptions {
   bool on = true;
   std::int64_t every_ns = 3'600'000'000'000;
-  std::size_t facts_max = 300'000;  // of a tenant
-  regress::WatchOptions watch;      // bench/regress judges these very ones
+  std::size_t facts_bytes_max = 1u << 30;  // of a tenant's facts
+  regress::WatchOptions watch;             // bench/regress judges these very ones
 };
 
 struct WatchState {
-  std::int64_t checked_ns = 0;  // 0: not yet
-  std::size_t series = 0, left_out = 0, facts = 0;
+  std::int64_t checked_ns = 0;                      // 0: not yet
+  std::size_t series = 0, left_out = 0;             // series, strata and regressions
+  std::size_t attempts = 0, attempts_left_out = 0;  // of the watched days
 };
 
 class Watcher {
@@ -48,17 +48,15 @@ class Watcher {
   [[nodiscard]] WatchState state(const std::string& tenant) const;
 
  private:
-  struct Facts {
-    std::vector<fleet::AttemptFacts> facts;
-    std::vector<std::string> jobs;                       // as facts
-    std::unordered_map<std::string, std::size_t> index;  // by job and attempt
-    bool looked_at = false;                              // as they are
-    std::int32_t looked_day = 0;                         // and on this day
+  struct Tenant {
+    WatchedFacts facts;
+    bool looked_at = false;       // as they are
+    std::int32_t looked_day = 0;  // and on this day
   };
   void run();
   base::Status refresh(std::int64_t now_ns);
-  void forget_old(Facts& facts, std::int64_t now_ns) const;
-  base::Status look_at(const std::string& tenant, Facts& facts, std::int64_t now_ns);
+  [[nodiscard]] std::int32_t oldest_day(std::int64_t now_ns) const;
+  base::Status look_at(const std::string& name, Tenant& tenant, std::int64_t now_ns);
   void round(std::int64_t now_ns);
 
   store::Store& store_;
@@ -67,7 +65,7 @@ class Watcher {
   const std::function<void(const std::string&)> log_;
   const std::function<void(const std::vector<store::AlertRow>&)> news_;
   std::int64_t change_ = 0;
-  std::map<std::string, Facts> facts_;
+  std::map<std::string, Tenant> tenants_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::map<std::string, WatchState> states_;

@@ -225,7 +225,8 @@ Shipper::Round Shipper::later(const net::Exchange& exchange) {
     if (const auto asked = retry_after_ns(answer)) wait_ns = *asked + wait_ns / 2;
     if (answer.status == 401 || answer.status == 403) {
       why += ": see HEADWAY_TOKEN";
-      wait_ns = longest_wait_ns;
+      // A token that is taken back is that of a whole fleet.
+      wait_ns = back_off_.spread_ns(longest_wait_ns);
     }
   }
   return told(wait_ns, fmt::format("the collector at {} does not take records: {}; they wait in {}",

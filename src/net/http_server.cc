@@ -1,6 +1,9 @@
 #include "net/http_server.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -28,6 +31,21 @@ ServerAnswer plain_error(int status, std::string_view text) {
 }
 
 }  // namespace detail
+
+namespace {
+
+// A client whose machine or network is gone says nothing, and a reader of events need not say
+// anything either: the kernel asks after 30 s, and closes what has not answered for 60 s.
+void keep_alive(int fd) {
+  constexpr int yes = 1, first_s = 30, next_s = 10, count = 3, unanswered_ms = 60'000;
+  ::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &first_s, sizeof(first_s));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &next_s, sizeof(next_s));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+  ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof(unanswered_ms));
+}
+
+}  // namespace
 
 using base::Result;
 using base::Status;
@@ -128,6 +146,7 @@ void HttpServer::State::on_accept(beast::error_code error, Tcp::socket socket) {
   } else {
     beast::error_code ignored;
     socket.set_option(Tcp::no_delay(true), ignored);
+    keep_alive(socket.native_handle());
     if (tls) {
       std::make_shared<detail::Session<detail::TlsStream>>(shared, std::move(socket), *tls)->run();
     } else {

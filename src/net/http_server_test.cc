@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -187,6 +188,43 @@ TEST_F(Server, SlowClientsAreCutOff) {
   EXPECT_THAT(lines, ::testing::UnorderedElementsAre("127.0.0.1   0: request took too long",
                                                      "127.0.0.1   0: request took too long",
                                                      "127.0.0.1 POST / 0: body took too long"));
+}
+
+// The server's end of a client's connection: both are of this process.
+int other_end(int client) {
+  sockaddr_in own{}, peer{};
+  socklen_t bytes = sizeof(own);
+  EXPECT_EQ(::getsockname(client, reinterpret_cast<sockaddr*>(&own), &bytes), 0);
+  for (int fd = 0; fd < 1024; ++fd) {
+    bytes = sizeof(peer);
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &bytes) == 0 &&
+        peer.sin_family == AF_INET && peer.sin_port == own.sin_port) {
+      return fd;
+    }
+  }
+  return -1;
+}
+
+int option_of(int fd, int level, int name) {
+  int value = -1;
+  socklen_t bytes = sizeof(value);
+  EXPECT_EQ(::getsockopt(fd, level, name, &value, &bytes), 0);
+  return value;
+}
+
+TEST_F(Server, ClientsWhoseMachineIsGoneAreFoundOut) {
+  start();
+  const base::UniqueFd client = connect();
+  say(client.get(), "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+  char first = 0;
+  ASSERT_EQ(::read(client.get(), &first, 1), 1);  // it has been accepted
+  const int server = other_end(client.get());
+  ASSERT_GE(server, 0);
+  EXPECT_EQ(option_of(server, SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option_of(server, IPPROTO_TCP, TCP_KEEPIDLE), 30);
+  EXPECT_EQ(option_of(server, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+  EXPECT_EQ(option_of(server, IPPROTO_TCP, TCP_KEEPCNT), 3);
+  EXPECT_EQ(option_of(server, IPPROTO_TCP, TCP_USER_TIMEOUT), 60'000);
 }
 
 TEST_F(Server, ConnectionsBeyondTheLimitAreTurnedAway) {

@@ -106,7 +106,7 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
       stream_.async_handshake(asio::ssl::stream_base::server,
                               [self = this->shared_from_this()](beast::error_code error) {
                                 if (is_plain_http(error)) return self->refuse_plain();
-                                if (error) return self->failed(error, "handshake");
+                                if (error) return self->no_handshake(error);
                                 self->read_header(true);
                               });
     } else {
@@ -132,6 +132,17 @@ class Session : public std::enable_shared_from_this<Session<Stream>> {
                         self->lowest().socket().shutdown(Tcp::socket::shutdown_send, ignored);
                         self->linger();
                       });
+  }
+
+  // Somebody who goes without a word has asked for nothing, as one who looks whether a port is
+  // open.
+  void no_handshake(beast::error_code error) {
+    if (error == beast::error::timeout) return failed(error, "TLS handshake");
+    if (BIO_number_read(SSL_get_rbio(stream_.native_handle())) > 0) {
+      ++shared_->malformed;
+      shared_->refused({peer_, {}, {}, 0, "no TLS handshake: " + error.message()});
+    }
+    close();
   }
 
   // A request that has begun gets less time than a connection that is kept for the next one.

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "store/blob.h"
 #include "store/sqlite.h"
 #include "store/sqlite_batches.h"
+#include "store/sqlite_check.h"
 #include "store/sqlite_facts.h"
 #include "store/sqlite_log.h"
 #include "store/sqlite_schema.h"
@@ -380,7 +380,12 @@ Result<std::vector<Token>> SqliteStore::tokens() {
 Result<bool> SqliteStore::has_had_tokens() {
   auto db = reader();
   if (!db.ok()) return db.status();
-  return (*db)->prepare("SELECT 1 FROM token LIMIT 1").step();
+  // The table and its index, which lie on different pages: one that was lost opens nothing.
+  return (*db)
+      ->prepare(
+          "SELECT 1 FROM token NOT INDEXED UNION ALL "
+          "SELECT 1 FROM token INDEXED BY sqlite_autoindex_token_1 LIMIT 1")
+      .step();
 }
 
 Result<Token> SqliteStore::add_token(Token token) {
@@ -414,21 +419,7 @@ Result<bool> SqliteStore::remove_token(std::int64_t id) {
 Result<std::vector<std::string>> SqliteStore::check() {
   auto db = reader();
   if (!db.ok()) return db.status();
-  std::vector<std::string> out;
-  for (const char* sql : {"PRAGMA integrity_check(100)", "PRAGMA foreign_key_check"}) {
-    Statement ask = (*db)->prepare(sql);
-    while (true) {
-      const auto row = ask.step();
-      if (!row.ok()) {
-        out.push_back(row.status().message());
-        return out;
-      }
-      if (!row.value()) break;
-      std::string text = ask.text(0);
-      std::ranges::replace(text, '\n', ' ');  // some are two lines
-      if (text != "ok") out.push_back(path_ + ": " + text);
-    }
-  }
+  std::vector<std::string> out = check_pages(**db);
   // What is damaged so much is not looked into further.
   if (!out.empty()) return out;
   if (Status status = check_counter(**db, out); !status.ok()) out.push_back(status.message());

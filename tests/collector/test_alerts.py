@@ -258,6 +258,7 @@ def test_a_collector_that_is_killed_before_it_told(
     until(lambda: (f"default-{number}-1", "open") in receiver.taken(), collector)
     assert all(one["signed"] for one in receiver.got)
     told = collector.get("/api/v1/regressions")
+    assert told["attempts"] > 0 and told["attempts_left_out"] == 0
     assert len([one for one in told["regressions"] if one["component"] == COMPONENT]) == 1
     row = next(row for row in told["sla"] if row["component"] == COMPONENT)
     assert (row["target_s"], row["late"]) == (30 * 86400, 0)

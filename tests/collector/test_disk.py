@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -169,3 +170,60 @@ def test_a_damaged_page(collector: Collector, tmp_path: Path, what: str) -> None
         assert told(collector, job) == local_report(tmp_path / "later", job)
     lines = [each for each in collector.log.read_text().splitlines() if "malformed" in each]
     assert len(lines) <= 2 * len(damaged) + 1, lines  # said once, not with every batch
+
+
+def empty(store: Path, page: int, _: random.Random) -> None:
+    """A leaf as it was before its first row: what has been written since never got to the disk."""
+    with store.open("r+b") as file:
+        file.seek((page - 1) * PAGE)
+        kind = file.read(1)
+        file.seek((page - 1) * PAGE)
+        file.write(kind + bytes([0, 0, 0, 0, PAGE >> 8, 0, 0]))
+
+
+def add_alerts(store: Path, count: int) -> None:
+    document = '{"state":"open","component":"compile_cold","attempts":[],"note":"%s"}' % ("x" * 500)
+    with sqlite3.connect(store) as db:
+        db.executemany(
+            "INSERT INTO alert(tenant, key, document, changed_ns) VALUES('default', ?, ?, 1)",
+            [(f"key{i}", document) for i in range(count)],
+        )
+
+
+@pytest.mark.parametrize("how", [spoil, empty])
+@pytest.mark.parametrize("what", ["token", "fact", "alert", "job"])
+def test_a_damaged_page_that_many_need(
+    collector: Collector, what: str, how: Callable[..., None]
+) -> None:
+    """No collector begins, or it answers what it can: nobody without a token, nothing made up."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    collector.start()
+    Load(collector, shape_of(jobs=40, ranks=2, steps=30)).result()
+    while collector.get("/api/v1/status")["attempts"] < 40:
+        time.sleep(0.05)
+    assert collector.stop() == 0
+    made = json.loads(collector.serve("token", "add", "--role", "admin", "--json").stdout)
+    add_alerts(collector.store, 40)
+    how(collector.store, leaves(collector.store, what)[0], random.Random(seed))
+    checked = collector.serve("--check")
+    assert checked.returncode == 1, checked
+    assert f"the table {what} is damaged" in checked.stderr, checked.stderr
+    begins = what == "alert" or (how is empty and what != "fact")
+    if not begins:
+        refused = collector.serve("--listen", "127.0.0.1:0")
+        assert refused.returncode == 2 and refused.stderr.count("\n") == 1, refused
+        assert "malformed" in refused.stderr and "--check" in refused.stderr, refused.stderr
+        return
+    collector.start()
+    paths = ["/api/v1/jobs/load-0000/report", "/api/v1/regressions", "/api/v1/jobs", "/metrics"]
+    for path in paths:
+        assert collector.ask(path)[0] == 401, path
+    told = [collector.ask(path, made["token"])[0] for path in paths]
+    assert told == {
+        "token": [401, 401, 401, 401],
+        "alert": [200, 503, 200, 200],
+        "job": [503, 200, 200, 200],
+    }.get(what), told
+    assert collector.get("/healthz") == {"status": "ok"}
+    assert collector.stop() == 0

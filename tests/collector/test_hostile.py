@@ -269,6 +269,7 @@ def test_the_audit_has_all_that_is_refused(collector: Collector) -> None:
     collector.start()
     for data in (
         request("/api/v1/nothing"),
+        request("/nothing.js"),  # what is open to all has places that are not there, too
         request("/api/v1/jobs", "DELETE"),
         request("/api/v1/jobs/nobody/report"),
         request(INGEST, "POST", "Content-Length: 99999999"),
@@ -285,6 +286,7 @@ def test_the_audit_has_all_that_is_refused(collector: Collector) -> None:
     told = [(row["method"], row["path"], row["status"]) for row in rows]
     assert told == [
         ("GET", "/api/v1/nothing", 404),
+        ("GET", "/nothing.js", 404),
         ("DELETE", "/api/v1/jobs", 405),
         ("GET", "/api/v1/jobs/nobody/report", 404),
         ("POST", INGEST, 413),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from collecting import HEADWAY, Collector
 from loading import Shape, local_report, write_journals
-from test_hostile import status_of, talk
+from test_hostile import connect, status_of, talk
 
 SHAPE: Shape = {"jobs": 1, "ranks": 8, "steps": 40, "step-ms": 100, "begin-ns": 10**18}
 JOB = "load-0000"
@@ -86,6 +86,27 @@ def test_tls(collector: Collector, tmp_path: Path, journals: Path) -> None:
     context = ssl.create_default_context(cafile=str(ours.file))
     with urllib.request.urlopen(f"{url}/api/v1/jobs/{JOB}/report", context=context) as answer:
         assert json.load(answer) == local_report(journals, JOB)
+
+
+def test_who_comes_to_no_handshake_is_in_the_audit(collector: Collector, tmp_path: Path) -> None:
+    """Who sends nonsense, speaks what is too old or does not trust us; not who says nothing."""
+    ours = Authority(tmp_path / "ours", "ours")
+    collector.start("--tls-cert", str(ours.certificate), "--tls-key", str(ours.key))
+    hello = b"\x03\x01" + bytes(32) + b"\x00" + b"\x00\x02\x00\x2f" + b"\x01\x00"  # of TLS 1.0
+    message = b"\x01" + len(hello).to_bytes(3, "big") + hello
+    talk(collector, b"")
+    talk(collector, b"\x16\x03\x01")  # the beginning of a record, and no more
+    talk(collector, bytes(100))
+    talk(collector, b"\x16\x03\x01" + len(message).to_bytes(2, "big") + message)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        ssl.create_default_context().wrap_socket(connect(collector), server_hostname="127.0.0.1")
+    assert collector.stop() == 0
+    rows = [json.loads(line) for line in collector.log.read_text().splitlines() if line[0] == "{"]
+    whys = [row["why"] for row in rows]
+    assert len(rows) == 4 and all(row["status"] == 0 for row in rows), rows
+    assert all(why.startswith("no TLS handshake: ") for why in whys), whys
+    assert "wrong version number" in whys[1] and "unsupported protocol" in whys[2], whys
+    assert "unknown ca" in whys[3], whys
 
 
 def test_plain_http_is_told_so(collector: Collector, tmp_path: Path, journals: Path) -> None:

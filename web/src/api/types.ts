@@ -226,6 +226,7 @@ export interface Regressions {
   sla: Sla[];
   checked_ns: number | null;
   series: number;
+  attempts_left_out: number;
 }
 
 export interface JobRow {

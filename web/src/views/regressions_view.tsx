@@ -54,6 +54,8 @@ export function RegressionsView() {
           <span class="muted">
             {count(answer.data.series)} series watched, last checked{" "}
             {instant(answer.data.checked_ns)} UTC
+            {answer.data.attempts_left_out > 0 &&
+              `; the oldest ${count(answer.data.attempts_left_out)} attempts had no room`}
           </span>
         )}
       </div>
