@@ -269,8 +269,8 @@ Result<AttemptFacts> facts_from_bytes(std::span<const std::byte> bytes, const st
   if (flags & has_start) facts.start = read_start(in, flags & is_recovery);
   if (flags & has_failure) facts.failure = read_failure(in, flags & is_recovered);
   if (flags & has_cache) facts.cache = read_cache(in);
-  const int flags_max = version == 1 ? 15 : 31;
-  const bool odd = flags > flags_max || (!(flags & has_start) && (flags & is_recovery)) ||
+  const bool odd = flags > 31 || (version == 1) == ((flags & has_cache) != 0) ||
+                   (!(flags & has_start) && (flags & is_recovery)) ||
                    (!(flags & has_failure) && (flags & is_recovered));
   if (!in.good() || !in.at_end() || odd || facts.slices.empty() || facts.devices == 0) {
     return Status::corrupt(what + ": facts of an attempt that make no sense");

@@ -85,7 +85,11 @@ TEST(FactBytes, WithoutACacheTheyAreOfTheFirstVersion) {
   EXPECT_EQ(facts_from_bytes(bytes, "row").status().code(), base::Code::corrupt)
       << "the first version knows no caches";
   facts.cache.reset();
-  EXPECT_EQ(to_bytes(facts)[0], std::byte{1});
+  bytes = to_bytes(facts);
+  EXPECT_EQ(bytes[0], std::byte{1});
+  bytes[0] = std::byte{2};
+  EXPECT_EQ(facts_from_bytes(bytes, "row").status().code(), base::Code::corrupt)
+      << "there is one way to write it";
 }
 
 TEST(FactBytes, ANewerVersionIsNamed) {
