@@ -95,7 +95,7 @@ void CacheKeeper::open(const CachePlace& place, const std::string& python, int r
 
 void CacheKeeper::add_to(Environment& environment) const {
   if (!place_) return;
-  environment.insert_or_assign("TORCHINDUCTOR_CACHE_DIR", place_->directory);
+  name_cache_folders(*place_, environment);
 }
 
 void CacheKeeper::start() {

@@ -98,6 +98,12 @@ bool may_compile_warm(const RunOptions& options, const Environment& environment)
   return !is_off(named) && (options.kind != CommandKind::program || named != "local");
 }
 
+void name_cache_folders(const CachePlace& place, Environment& environment) {
+  environment.insert_or_assign("TORCHINDUCTOR_CACHE_DIR", place.directory);
+  if (!value_of(environment, "TRITON_CACHE_DIR").empty()) return;
+  environment.insert_or_assign("TRITON_CACHE_DIR", absolute(place.directory) + "/triton/0");
+}
+
 bool cannot_be_written(const std::string& directory) {
   std::filesystem::path path = absolute(directory);
   while (::access(path.c_str(), W_OK | X_OK) != 0) {

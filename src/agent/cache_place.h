@@ -35,6 +35,12 @@ struct CachePlace {
 // "ctr" of --attr family=ctr, else the command's name; fit for a folder's name.
 [[nodiscard]] std::string cache_family(const RunOptions& options);
 
+// What ranks have to know of it. Inductor sets TRITON_CACHE_DIR when it first meets a kernel, to
+// <directory>/triton/<device>: kernels that were compiled before that, a user's own perhaps, lie
+// elsewhere, and a rank on another device finds none of them. Triton's keys know no device, so one
+// folder serves all. It is left as it is where somebody has set it.
+void name_cache_folders(const CachePlace& place, Environment& environment);
+
 // It is on a file system that is read-only, or belongs to somebody else, or cannot be made.
 [[nodiscard]] bool cannot_be_written(const std::string& directory);
 

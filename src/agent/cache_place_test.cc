@@ -64,6 +64,18 @@ TEST(CachePlace, AWarmStartLeavesOutWhatItCanUnlessOffWasSaid) {
   EXPECT_TRUE(may_compile_warm(launcher, home));
 }
 
+TEST(CachePlace, KernelsOfAllDevicesShareAFolderUnlessTheUserNamedOne) {
+  const auto place = cache_place(script("train.py"), home, "cpu", 7);
+  ASSERT_TRUE(place);
+  Environment environment = home;
+  name_cache_folders(*place, environment);
+  EXPECT_EQ(environment["TORCHINDUCTOR_CACHE_DIR"], place->directory);
+  EXPECT_EQ(environment["TRITON_CACHE_DIR"], place->directory + "/triton/0");
+  environment["TRITON_CACHE_DIR"] = "/scratch/triton";
+  name_cache_folders(*place, environment);
+  EXPECT_EQ(environment["TRITON_CACHE_DIR"], "/scratch/triton");
+}
+
 TEST(CachePlace, TheUsersDirectoryAndJobStay) {
   Environment set = home;
   set["TORCHINDUCTOR_CACHE_DIR"] = "/scratch/inductor";

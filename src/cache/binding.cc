@@ -136,7 +136,7 @@ std::string difference(const Binding& a, const Binding& b) {
   }
   if (a.cpu_flags == b.cpu_flags) return "";
   const std::string here = missing_flags(a, b), there = missing_flags(b, a);
-  return fmt::format("processor: '{}' and '{}'", here, there);
+  return fmt::format("machine: '{}' and '{}'", here, there);
 }
 
 std::string misfit(const Binding& archive, const Binding& here, bool elsewhere) {
@@ -147,7 +147,7 @@ std::string misfit(const Binding& archive, const Binding& here, bool elsewhere) 
                        here.*field.text);
   }
   const std::string missing = missing_flags(archive, here);
-  return missing.empty() ? "" : "this processor lacks " + missing;
+  return missing.empty() ? "" : "this machine lacks " + missing;
 }
 
 Status check_fits(const Binding& archive, const Binding& here, const std::string& path) {
@@ -162,9 +162,8 @@ Status check_fits(const Binding& archive, const Binding& here, const std::string
   }
   const std::string missing = missing_flags(archive, here);
   if (missing.empty()) return {};
-  return Status::invalid(
-      fmt::format("{}: its code may use instructions that this processor lacks ({}); pack one here",
-                  path, missing));
+  return Status::invalid(fmt::format(
+      "{}: its code may use what this machine lacks ({}); pack one here", path, missing));
 }
 
 }  // namespace headway::cache

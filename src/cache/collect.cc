@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "cache/merge.h"
 
 namespace headway::cache {
@@ -45,10 +47,25 @@ class Collector {
   }
 
  private:
-  [[nodiscard]] std::uint64_t bytes() const {
+  using Group = std::vector<Shelved>;  // of one folder, the oldest first
+
+  [[nodiscard]] static std::uint64_t bytes_of(const Group& group) {
     std::uint64_t sum = 0;
-    for (const Shelved& one : kept_) sum += one.bytes;
+    for (const Shelved& one : group) sum += one.bytes;
     return sum;
+  }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_of(kept_); }
+  [[nodiscard]] std::map<std::string, Group> by_folder() const {
+    std::map<std::string, Group> groups;
+    for (const Shelved& one : kept_) groups[folder_of_name(one.name)].push_back(one);
+    return groups;
+  }
+  // What is signed must be trusted: without a key nothing is signed.
+  [[nodiscard]] bool can_merge() const {
+    return options_.key != nullptr || options_.trust.unsigned_too;
+  }
+  void forget(const std::string& name) {
+    std::erase_if(kept_, [&](const Shelved& kept) { return kept.name == name; });
   }
 
   Status remove(const Shelved& one) {
@@ -68,37 +85,101 @@ class Collector {
     return {};
   }
 
+  // Somebody wants nothing to be kept.
+  Status empty() {
+    for (const Shelved& one : kept_) {
+      if (Status status = remove(one); !status.ok()) return status;
+    }
+    kept_.clear();
+    return {};
+  }
+
   Status drop_large() {
-    while (options_.bytes_max && !kept_.empty() && bytes() > *options_.bytes_max) {
-      if (Status status = remove(kept_.front()); !status.ok()) return status;
-      kept_.erase(kept_.begin());
+    if (!options_.bytes_max || bytes() <= *options_.bytes_max) return {};
+    if (*options_.bytes_max == 0) return empty();
+    std::map<std::string, std::string> current;  // of each family the folder of its newest
+    for (const Shelved& one : kept_) {
+      const std::string folder = folder_of_name(one.name);
+      current[folder_of_name(folder)] = folder;
+    }
+    for (std::size_t i = 0; i < kept_.size() && bytes() > *options_.bytes_max;) {
+      const std::string folder = folder_of_name(kept_[i].name);
+      if (current.at(folder_of_name(folder)) == folder) {
+        ++i;
+        continue;
+      }
+      if (Status status = remove(kept_[i]); !status.ok()) return status;
+      kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (bytes() <= *options_.bytes_max) return {};
+    return shrink();
+  }
+
+  // So many bytes at most for each folder that together they come to `sum`: small ones keep what
+  // they have.
+  [[nodiscard]] static std::uint64_t share_of(const std::map<std::string, Group>& groups,
+                                              std::uint64_t sum) {
+    std::vector<std::uint64_t> sizes;
+    for (const auto& [folder, group] : groups) sizes.push_back(bytes_of(group));
+    std::ranges::sort(sizes);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const std::uint64_t share = sum / (sizes.size() - i);
+      if (sizes[i] > share) return share;
+      sum -= sizes[i];
+    }
+    return UINT64_MAX;
+  }
+
+  // To three quarters of the bound: the next push must not have all of it packed again.
+  Status shrink() {
+    const auto groups = by_folder();
+    const std::uint64_t share = share_of(groups, *options_.bytes_max / 4 * 3);
+    for (const auto& [folder, group] : groups) {
+      if (bytes_of(group) <= share) continue;
+      if (can_merge()) {
+        if (Status status = merge(folder, group, share); !status.ok()) return status;
+      }
+      // What could not be merged.
+      for (const Shelved& one : group) {
+        const Group left = by_folder()[folder];
+        if (left.size() < 2 || bytes_of(left) <= share || left.front().name != one.name) continue;
+        if (Status status = remove(one); !status.ok()) return status;
+        forget(one.name);
+      }
+    }
+    if (bytes() > *options_.bytes_max) {
+      done_.notes.push_back(
+          fmt::format("{} bytes are left, more than {}: the last archives of their families, which "
+                      "cannot be made smaller here",
+                      bytes(), *options_.bytes_max));
     }
     return {};
   }
 
   Status merge_small() {
     if (options_.merge_min == 0) return {};
-    std::map<std::string, std::vector<Shelved>> groups;
-    for (const Shelved& one : kept_) groups[folder_of_name(one.name)].push_back(one);
-    for (auto& [folder, group] : groups) {
+    const std::uint64_t bytes_max =
+        std::min(options_.archive_bytes_max, options_.bytes_max.value_or(UINT64_MAX));
+    for (auto& [folder, group] : by_folder()) {
       if (group.size() < std::max<std::size_t>(options_.merge_min, 2)) continue;
       if (group.size() > options_.merge_max) group.resize(options_.merge_max);
-      if (options_.key == nullptr && !options_.trust.unsigned_too) {
+      if (!can_merge()) {
         done_.notes.push_back(
             fmt::format("{}: {} archives could be one, but there is no key to sign it with", folder,
                         group.size()));
         continue;
       }
-      if (Status status = merge(folder, group); !status.ok()) return status;
+      if (Status status = merge(folder, group, bytes_max); !status.ok()) return status;
     }
     return {};
   }
 
   // The new one is there before the others go: whoever looks meanwhile misses nothing. A dry run
-  // reads and merges, too: only so it knows which are damaged, and how large the new one is.
-  Status merge(const std::string& folder, const std::vector<Shelved>& group) {
+  // reads and merges, too: only so it knows which are damaged, and how large the new one is. One
+  // alone is merged with nothing where it is too large.
+  Status merge(const std::string& folder, const Group& group, std::uint64_t bytes_max) {
     std::vector<std::unique_ptr<Archive>> archives;
-    std::vector<Shelved> good;
+    Group good;
     for (const Shelved& one : group) {
       auto archive = take(shelf_, one, options_.trust, scratch_, options_.threads);
       if (!archive.ok()) {
@@ -106,20 +187,27 @@ class Collector {
         if (archive.status().code() != base::Code::corrupt) continue;
         // Of use to nobody, and in everybody's way.
         if (Status status = remove(one); !status.ok()) return status;
-        std::erase_if(kept_, [&](const Shelved& kept) { return kept.name == one.name; });
+        forget(one.name);
         continue;
       }
       archives.push_back(std::move(*archive));
       good.push_back(one);
     }
-    if (archives.size() < 2) return {};
+    if (archives.empty() || (archives.size() < 2 && bytes_of(good) <= bytes_max)) return {};
     std::vector<const Archive*> list;
     for (const auto& archive : archives) list.push_back(archive.get());
     const std::string path = scratch_ + "/merged.hwc";
-    auto merged =
-        merge_archives(base::real_file_system(), list, path,
-                       {.key = options_.key, .created_ns = options_.now_ns, .progress = {}});
+    auto merged = merge_archives(base::real_file_system(), list, path,
+                                 {.key = options_.key,
+                                  .created_ns = options_.now_ns,
+                                  .bytes_max = bytes_max,
+                                  .progress = {}});
     if (!merged.ok()) return merged.status();
+    if (merged->left_out > 0) {
+      done_.notes.push_back(fmt::format("{}: left out the oldest, {}, to stay below {} bytes",
+                                        folder, base::plural(merged->left_out, "entry", "entries"),
+                                        bytes_max));
+    }
     const std::string name = fmt::format("{}/{}{}", folder, merged->content, archive_suffix);
     if (!options_.dry_run) {
       if (auto put = shelf_.put(path, name); !put.ok()) return put.status();
@@ -128,7 +216,7 @@ class Collector {
       if (one.name == name) continue;  // it held all of the others
       if (Status status = remove(one); !status.ok()) return status;
       ++done_.merged;
-      std::erase_if(kept_, [&](const Shelved& kept) { return kept.name == one.name; });
+      forget(one.name);
     }
     const bool there = std::ranges::find(kept_, name, &Shelved::name) != kept_.end();
     if (!there) kept_.push_back({name, merged->file_bytes, options_.now_ns});

@@ -7,7 +7,9 @@
 #include <optional>
 #include <set>
 
+#include "base/check.h"
 #include "base/file.h"
+#include "cache/runtime.h"
 
 namespace headway::cache {
 namespace {
@@ -72,7 +74,12 @@ base::Status add_this_cpu(Binding& binding) {
   auto text = base::read_file("/proc/cpuinfo", kCpuinfoBytesMax);
   if (!text.ok()) return text.status();
   binding.arch = system.machine;
+  std::vector<std::string> runtime = runtime_flags_here();
+  HW_CHECK(runtime.size() < cpu_flags_max / 2);
   binding.cpu_flags = cpu_flags_of(*text);
+  binding.cpu_flags.resize(std::min(binding.cpu_flags.size(), cpu_flags_max - runtime.size()));
+  std::ranges::move(runtime, std::back_inserter(binding.cpu_flags));
+  std::ranges::sort(binding.cpu_flags);
   return {};
 }
 

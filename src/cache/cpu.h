@@ -1,5 +1,5 @@
-// The processor's part of a binding: which instructions code that was compiled with -march=native
-// may use. Any thread.
+// The machine's part of a binding: which instructions code that was compiled with -march=native may
+// use, and which libraries of C and C++ it may ask for. Any thread.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace headway::cache {
 // use. Pure.
 [[nodiscard]] std::vector<std::string> cpu_flags_of(std::string_view cpuinfo);
 
-// Fills in arch and cpu_flags.
+// Fills in arch and cpu_flags, those of runtime.h among them.
 base::Status add_this_cpu(Binding& binding);
 
 }  // namespace headway::cache

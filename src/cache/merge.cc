@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "cache/archive_writer.h"
+#include "cache/keep_newest.h"
 
 namespace headway::cache {
 namespace {
@@ -160,7 +161,9 @@ Result<Merged> merge_archives(base::FileSystem& files, std::span<const Archive* 
                               const std::string& path, const MergeOptions& options) {
   if (archives.empty()) return Status::invalid(path + ": nothing to merge was named");
   if (Status status = check_same_binding(archives); !status.ok()) return status;
-  const Union all = unite(archives);
+  Union all = unite(archives);
+  std::size_t left_out = 0;
+  if (options.bytes_max != UINT64_MAX) left_out = keep_newest(all, archives, options.bytes_max);
   auto writer = ArchiveWriter::create(files, path);
   if (!writer.ok()) return writer.status();
   Merger merger(**writer, archives, all);
@@ -198,6 +201,7 @@ Result<Merged> merge_archives(base::FileSystem& files, std::span<const Archive* 
   for (const Damaged& one : damaged) told.push_back(one.status.message());
   return Merged{.entries = index.entries.size(),
                 .contents = index.contents.size(),
+                .left_out = left_out,
                 .same = all.same,
                 .replaced = all.replaced,
                 .replaced_paths = all.replaced_paths,

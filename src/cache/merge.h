@@ -1,5 +1,5 @@
-// Several archives into one that holds every entry of all of them. Blocks that are needed whole are
-// copied as they are; of others what is new is packed again, like beside like.
+// Several archives into one that holds every entry of all of them, or the newest. Blocks that are
+// needed whole are copied as they are; of others what is new is packed again, like beside like.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,15 @@ namespace headway::cache {
 
 struct MergeOptions {
   const SigningKey* key = nullptr;
-  std::int64_t created_ns = 0;  // of the new archive
-  Progress progress{};          // in stored bytes of the archives
+  std::int64_t created_ns = 0;           // of the new archive
+  std::uint64_t bytes_max = UINT64_MAX;  // about; beyond it the oldest entries go (keep_newest.h)
+  Progress progress{};                   // in stored bytes of the archives
 };
 
 struct Merged {
   std::size_t entries = 0;
   std::size_t contents = 0;
+  std::size_t left_out = 0;                 // entries, for the bound
   std::size_t same = 0;                     // entries that several had
   std::size_t replaced = 0;                 // had another content: the newest was taken
   std::vector<std::string> replaced_paths;  // some of them

@@ -142,6 +142,48 @@ TEST(Merge, OverOneOfItself) {
   EXPECT_EQ(open_archive(stage.files, "/a.hwc")->index().entries.size(), 2U);
 }
 
+TEST(Merge, OverItsBoundTheOldestGoFirst) {
+  Stage stage;
+  Tree newest;
+  for (unsigned age = 0; age < 4; ++age) {
+    Tree tree;
+    for (unsigned i = 0; i < 5; ++i) {
+      tree["ab/c" + std::to_string(age) + std::to_string(i) + ".so"] =
+          code_like(40'000, 10 * age + i);
+    }
+    if (age < 2) newest.insert(tree.begin(), tree.end());
+    stage.add("a" + std::to_string(age), tree, 100 - age);
+  }
+  const std::uint64_t whole_bytes = stage.merge().file_bytes;
+  const std::uint64_t bytes_max = whole_bytes * 52 / 100;
+  auto merged = merge_archives(stage.files, stage.all(), "/merged.hwc", {.bytes_max = bytes_max});
+  ASSERT_TRUE(merged.ok()) << merged.status().message();
+  EXPECT_EQ(merged->left_out, 10U);
+  EXPECT_LE(merged->file_bytes, bytes_max * 21 / 20);
+  const auto archive = open_archive(stage.files, "/merged.hwc");
+  EXPECT_EQ(tree_of(*archive), newest);
+  EXPECT_EQ(archive->index().contents.size(), 10U);
+  // One alone shrinks, too, and is never left with nothing.
+  auto least = merge_archives(stage.files, std::vector<const Archive*>{archive.get()}, "/least.hwc",
+                              {.bytes_max = 1});
+  ASSERT_TRUE(least.ok()) << least.status().message();
+  EXPECT_EQ(least->entries, 1U);
+  EXPECT_EQ(open_archive(stage.files, "/least.hwc")->index().entries[0].time_ns, 100);
+}
+
+// Nobody is asked for what is left out.
+TEST(Merge, WhatIsLeftOutMayBeDamaged) {
+  Stage stage;
+  stage.add("old", {{"ab/old.so", code_like(40'000, 1)}}, 1);
+  const Archive* fresh = stage.add("new", {{"ab/new.so", code_like(40'000, 2)}}, 2);
+  stage.files.damage("/old.hwc", sizeof(HeadRecord) + 10, 1);
+  auto merged = merge_archives(stage.files, stage.all(), "/merged.hwc",
+                               {.bytes_max = fresh->file_bytes() + 100});
+  ASSERT_TRUE(merged.ok()) << merged.status().message();
+  EXPECT_EQ(merged->entries, 1U);
+  EXPECT_EQ(merged->damaged.size(), 1U);
+}
+
 TEST(Merge, WhatIsDamagedInOneIsTakenFromAnother) {
   for (const bool large : {false, true}) {  // a block that is packed again, or copied
     Tree both;

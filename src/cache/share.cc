@@ -101,24 +101,36 @@ std::vector<Group> fitting(Shelf& shelf, std::vector<Shelved> found, const Bindi
   return groups;
 }
 
+// What all of them hold is wanted. Where that is over the limits it is the largest first: jobs push
+// what they found missing, so an archive's size is what would have to be compiled without it. By
+// age sixty-four late additions would displace the one that they add to. Of equal ones the newest.
+std::vector<const Shelved*> by_worth(const Group& group) {
+  std::vector<const Shelved*> out;
+  for (const Shelved& one : group.archives) out.push_back(&one);
+  std::ranges::stable_sort(out, std::ranges::greater{}, &Shelved::bytes);
+  return out;
+}
+
 // As many as the limits allow; false: none of them is any good.
 bool take_group(Shelf& shelf, const Group& group, const Trust& trust, const PullLimits& limits,
                 const std::string& scratch, std::size_t threads, Pulled& pulled) {
-  for (const Shelved& one : group.archives) {
-    if (pulled.archives.size() + pulled.notes.size() >= limits.archives_max ||
-        one.bytes > limits.bytes_max - pulled.bytes) {
+  std::map<const Shelved*, std::unique_ptr<Archive>> taken;  // newest first, as they lie in a group
+  for (const Shelved* one : by_worth(group)) {
+    if (taken.size() + pulled.notes.size() >= limits.archives_max ||
+        one->bytes > limits.bytes_max - pulled.bytes) {
       ++pulled.beyond;
       continue;
     }
-    pulled.bytes += one.bytes;
-    auto archive = take(shelf, one, trust, scratch, threads);
+    pulled.bytes += one->bytes;
+    auto archive = take(shelf, *one, trust, scratch, threads);
     if (archive.ok()) {
-      pulled.archives.push_back(std::move(*archive));
+      taken.emplace(one, std::move(*archive));
     } else {
       pulled.notes.push_back(archive.status().message());
     }
   }
-  if (pulled.archives.empty()) return false;
+  if (taken.empty()) return false;
+  for (auto& [one, archive] : taken) pulled.archives.push_back(std::move(archive));
   pulled.family = pulled.archives.front()->binding().family;
   pulled.same_binding = group.same_binding;
   pulled.same_environment = group.same_environment;

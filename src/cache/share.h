@@ -36,9 +36,9 @@ struct Pulled {
   std::size_t unfit = 0;          // archives that were looked at and are bound to something else
   std::string unfit_why;          // the nearest one's reason
 };
-// What fits best, as far as the limits allow, the newest first: of one binding, the one that is
-// nearest to `binding`. Torch, Python, architecture and GPU must be the same, and the processor
-// here must have all that it asks for. In this order:
+// What fits best, as far as the limits allow, the largest before all others: of one binding, the
+// one that is nearest to `binding`. Torch, Python, architecture and GPU must be the same, and the
+// processor here must have all that it asks for. In this order:
 //   1. of the own family before all others;
 //   2. of the same environment's path before another one's;
 //   3. of the very same processor, then of the one that has most in common with this one.

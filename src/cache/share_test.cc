@@ -193,6 +193,29 @@ TEST(Share, NoMoreThanTheLimits) {
   EXPECT_EQ(pulled.beyond, 3U);
 }
 
+// Many small ones that came later do not displace the one that they add to.
+TEST(Share, OverTheLimitsTheLargestFirstAndStillTheNewestInFront) {
+  Stage stage;
+  const auto aged = [](const Pushed& pushed, int hours) {
+    std::filesystem::last_write_time(
+        pushed.place, std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  const Pushed base = stage.push_one("base", {{"ab/cbase.so", code_like(50'000, 1)}});
+  aged(base, 100);
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "c" + std::to_string(i);
+    aged(stage.push_one(name, {{"ab/" + name + ".py", name}}), 50 - i);
+  }
+  const Pulled pulled = stage.pull_all({.archives_max = 3});
+  ASSERT_EQ(pulled.archives.size(), 3U);
+  EXPECT_EQ(pulled.beyond, 3U);
+  EXPECT_EQ(pulled.archives.back()->index().entries[0].path, "ab/cbase.so");
+  EXPECT_EQ(pulled.archives.front()->index().entries[0].path, "ab/c4.py");
+  // What does not fit at all keeps nothing else away.
+  const std::uint64_t base_bytes = std::filesystem::file_size(base.place);
+  EXPECT_EQ(stage.pull_all({.bytes_max = base_bytes - 1}).archives.size(), 5U);
+}
+
 void expect_same(const Collected& told, const Collected& done) {
   EXPECT_EQ(told.archives_before, done.archives_before);
   EXPECT_EQ(told.archives_after, done.archives_after);
@@ -270,6 +293,87 @@ TEST(Collect, OldOnesAndTooManyGo) {
   const std::uint64_t bytes = stage.list()[0].bytes;
   options = {.bytes_max = bytes + bytes / 2, .now_ns = now_ns, .merge_min = 0, .trust = {}};
   EXPECT_EQ(stage.collect_with(options).archives_after, 1U);
+}
+
+// Of a family's archives, `age` days old.
+Pushed push_aged(Stage& stage, const std::string& family, const Binding& like, int age,
+                 std::size_t bytes) {
+  Binding binding = like;
+  binding.family = family;
+  binding.created_ns = (1000 - age) * kDay;
+  const std::string name = family + std::to_string(age);
+  auto pushed =
+      push(*stage.make(name,
+                       {{"ab/c" + name + ".so",
+                         code_like(bytes, static_cast<unsigned>(age * 7 + family.front()))}},
+                       binding),
+           stage.shelf, 1);
+  EXPECT_TRUE(pushed.ok()) << pushed.status().message();
+  std::filesystem::last_write_time(
+      pushed->place, std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * age));
+  return *pushed;
+}
+
+TEST(Collect, NoFamilyLosesAllThatItHas) {
+  Stage stage;
+  Binding torch_before = test_binding();
+  torch_before.torch = "2.12.0";
+  push_aged(stage, "large", torch_before, 90, 100'000);
+  push_aged(stage, "large", test_binding(), 30, 200'000);
+  push_aged(stage, "large", test_binding(), 20, 100'000);
+  push_aged(stage, "small", test_binding(), 80, 2'000);
+  std::uint64_t all_bytes = 0;
+  for (const Shelved& one : stage.list()) all_bytes += one.bytes;
+  CollectOptions options{.bytes_max = all_bytes / 2,
+                         .now_ns = 1000 * kDay,
+                         .merge_min = 0,
+                         .dry_run = true,
+                         .trust = {},
+                         .key = &stage.key.value()};
+  const Collected told = stage.collect_with(options);
+  options.dry_run = false;
+  const Collected done = stage.collect_with(options);
+  expect_same(told, done);
+  EXPECT_LE(done.bytes_after, all_bytes / 2);
+  std::map<std::string, std::vector<Shelved>> families;
+  for (const Shelved& one : stage.list()) {
+    families[one.name.substr(0, one.name.find('/'))].push_back(one);
+  }
+  ASSERT_EQ(families["small"].size(), 1U);
+  ASSERT_EQ(families["large"].size(), 1U);
+  // The oldest of the large one's, of a torch that it no longer has, went first; then entries.
+  auto archive = take(stage.shelf, families["large"][0], stage.trust(), stage.folder.path(), 1);
+  ASSERT_TRUE(archive.ok()) << archive.status().message();
+  ASSERT_EQ((*archive)->index().entries.size(), 1U);
+  EXPECT_EQ((*archive)->index().entries[0].path, "ab/clarge20.so");
+}
+
+TEST(Collect, WithoutAKeyTheLastOfAFamilyStaysAndItIsTold) {
+  Stage stage;
+  push_aged(stage, "one", test_binding(), 30, 50'000);
+  const Pushed last = push_aged(stage, "one", test_binding(), 20, 50'000);
+  const Collected done =
+      stage.collect_with({.bytes_max = 10'000, .merge_min = 0, .trust = {}, .key = nullptr});
+  EXPECT_EQ(done.archives_after, 1U);
+  EXPECT_EQ(done.notes.size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(last.place));
+}
+
+TEST(Collect, AMergeStaysBelowWhatAnArchiveMayBe) {
+  Stage stage;
+  for (int age = 1; age <= 4; ++age) push_aged(stage, "one", test_binding(), age, 50'000);
+  const std::uint64_t bytes = stage.list()[0].bytes;
+  const Collected done = stage.collect_with({.now_ns = 1000 * kDay,
+                                             .archive_bytes_max = 2 * bytes,
+                                             .trust = {},
+                                             .key = &stage.key.value()});
+  EXPECT_EQ(done.archives_after, 1U);
+  EXPECT_LE(done.bytes_after, 2 * bytes);
+  EXPECT_EQ(done.notes.size(), 1U);
+  auto archive = take(stage.shelf, stage.list()[0], stage.trust(), stage.folder.path(), 1);
+  ASSERT_TRUE(archive.ok());
+  ASSERT_FALSE((*archive)->index().entries.empty());
+  for (const Entry& entry : (*archive)->index().entries) EXPECT_GE(entry.time_ns, 998 * kDay);
 }
 
 TEST(Collect, WhatAKilledPusherLeft) {

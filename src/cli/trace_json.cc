@@ -118,6 +118,7 @@ Json trace_json(const TraceView& view) {
                     {"python", log.python_version},
                     {"read", counts_json(log.counts)},
                     {"left_out", log.left_out},
+                    {"ignored", log.ignored},
                     {"compiles", std::move(compiles)}});
   }
   Json misses = Json::array();

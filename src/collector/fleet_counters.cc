@@ -86,6 +86,7 @@ void FleetCounters::add_attempt(const Chunk& chunk, std::uint32_t at, std::int32
                                 Account& to) {
   const Int128 devices = chunk.devices[at];
   ++to.attempts;
+  to.cache.add(chunk, at);
   for (std::uint32_t i = chunk.first_slice[at]; i < chunk.first_slice[at + 1]; ++i) {
     chunk.slice_buckets(i).each(
         [&](std::size_t bucket, std::int64_t ns) { to.device_ns[bucket] += devices * ns; });
@@ -147,6 +148,11 @@ void FleetCounters::each_counter(Told& told, const Account& account, F&& f) {
   f(told.queued_ns, account.queued_ns);
   f(told.attempts, Int128{account.attempts});
   f(told.saves, Int128{account.saves});
+  f(told.graphs[0], Int128{account.cache.hits});
+  f(told.graphs[1], Int128{account.cache.misses});
+  f(told.graphs[2], Int128{account.cache.bypasses});
+  f(told.cache_original_ns, account.cache.original_ns);
+  f(told.cache_spent_ns, account.cache.spent_ns);
   for (std::size_t i = 0; i < kOrigins; ++i) f(told.origins[i], Int128{account.origins[i]});
   for (std::size_t i = 0; i < account.starts.size(); ++i) {
     f(told.starts[i], Int128{account.starts[i]});
@@ -272,6 +278,25 @@ void FleetCounters::append_counts(Families& out) const {
   }
 }
 
+// Both times, not what was saved: that may shrink, which a counter must not.
+void FleetCounters::append_caches(Families& out) const {
+  out.begin("headway_fleet_compile_cache_graphs", FamilyType::counter, "",
+            "Graphs of torch.compile that were found in a cache, were not, or cannot be kept.");
+  for (const Told& told : told_) {
+    for (std::size_t i = 0; told.last.attempts > 0 && i < kGraphs.size(); ++i) {
+      out.add(with(told.labels, "outcome", kGraphs[i]), count(told.graphs[i]));
+    }
+  }
+  out.begin("headway_fleet_compile_cache_seconds", FamilyType::counter, "seconds",
+            "What was wholly found took so long to compile once (original), and to find (spent): "
+            "the difference was saved. Of each attempt its slowest rank.");
+  for (const Told& told : told_) {
+    if (told.last.attempts == 0) continue;
+    out.add(with(told.labels, "of", "original"), Seconds{told.cache_original_ns.told()});
+    out.add(with(told.labels, "of", "spent"), Seconds{told.cache_spent_ns.told()});
+  }
+}
+
 void FleetCounters::append_durations(Families& out) const {
   const auto each = [&](std::string_view name, std::string_view help, const auto& bins,
                         Counter Told::* sum) {
@@ -341,6 +366,7 @@ void FleetCounters::append_gauges(Families& out) const {
 void FleetCounters::append_to(Families& out) const {
   append_times(out);
   append_counts(out);
+  append_caches(out);
   append_durations(out);
   append_gauges(out);
 }

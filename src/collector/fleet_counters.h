@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/wide.h"
+#include "fleet/cache_sum.h"
 #include "fleet/table.h"
 #include "interchange/export_families.h"
 
@@ -69,6 +70,7 @@ class FleetCounters {
   using LabelKey = std::uint64_t;  // the numbers of four values
   using Bins = std::array<std::uint64_t, kBounds_s.size() + 1>;
   static constexpr std::size_t kOrigins = 4;
+  static constexpr std::array<std::string_view, 3> kGraphs = {"hit", "miss", "bypass"};
 
   // What one label set comes to in a snapshot.
   struct Account {
@@ -76,6 +78,7 @@ class FleetCounters {
     base::Int128 failure_ns = 0, unsaved_ns = 0;  // of devices
     base::Int128 queued_ns = 0;                   // of jobs
     std::uint64_t attempts = 0, saves = 0;
+    fleet::CacheSum cache;
     std::array<std::uint64_t, kOrigins> origins{};
     std::map<std::pair<std::uint8_t, std::uint16_t>, std::uint64_t> causes;
     Bins starts{}, recoveries{};
@@ -88,6 +91,8 @@ class FleetCounters {
     interchange::Labels labels;
     std::array<Counter, timeline::kBuckets> device_ns;
     Counter failure_ns, unsaved_ns, queued_ns, attempts, saves, starts_ns, recoveries_ns;
+    Counter cache_original_ns, cache_spent_ns;
+    std::array<Counter, kGraphs.size()> graphs;
     std::array<Counter, kOrigins> origins;
     std::map<std::pair<std::uint8_t, std::string>, Counter> causes;
     std::array<Counter, kBounds_s.size() + 1> starts, recoveries;
@@ -108,6 +113,7 @@ class FleetCounters {
       const Told& told, const Account& account, const fleet::DictionaryView& categories);
   void append_times(interchange::Families& out) const;
   void append_counts(interchange::Families& out) const;
+  void append_caches(interchange::Families& out) const;
   void append_durations(interchange::Families& out) const;
   void append_gauges(interchange::Families& out) const;
 

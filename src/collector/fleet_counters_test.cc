@@ -116,6 +116,26 @@ TEST(FleetCounters, WhatIsAttributedAnewIsNotCountedTwice) {
   EXPECT_EQ(seconds_of(counters(fleet), "bucket=effective"), 2 * 105) << "and has caught up";
 }
 
+TEST(FleetCounters, WhatCachesHeldIsCounted) {
+  FleetTable table;
+  FleetCounters fleet;
+  fleet.take(*table.snapshot(), kNow);
+  AttemptFacts facts = made(1, "dlrm", 100, 3);
+  facts.cache = fleet::CacheFact{.hits = 5,
+                                 .misses = 2,
+                                 .bypasses = 1,
+                                 .original_ns = 40 * kSecondNs,
+                                 .spent_ns = 4 * kSecondNs};
+  table.upsert("j", facts);
+  fleet.take(*table.snapshot(), kNow);
+  const Numbers numbers = counters(fleet);
+  EXPECT_EQ(sum_of(numbers, "headway_fleet_compile_cache_graphs ", "outcome=hit"), 5);
+  EXPECT_EQ(sum_of(numbers, "headway_fleet_compile_cache_graphs ", "outcome=miss"), 2);
+  EXPECT_EQ(sum_of(numbers, "headway_fleet_compile_cache_graphs ", "outcome=bypass"), 1);
+  EXPECT_EQ(sum_of(numbers, "headway_fleet_compile_cache_seconds ", "of=original"), 40 * kSecondNs);
+  EXPECT_EQ(sum_of(numbers, "headway_fleet_compile_cache_seconds ", "of=spent"), 4 * kSecondNs);
+}
+
 TEST(FleetCounters, WhatIsForgottenHoldsNothingUp) {
   FleetTable table;
   FleetCounters fleet;

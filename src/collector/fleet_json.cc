@@ -28,6 +28,41 @@ json key_json(const std::vector<std::string>& names, const std::vector<std::stri
   return out;
 }
 
+namespace {
+
+// As a double: what is summed over a fleet may be more nanoseconds than an integer holds.
+double seconds(base::Int128 ns) {
+  return static_cast<double>(ns) / 1e9;
+}
+
+// Null: nothing was compiled.
+json cache_json(const fleet::CacheSum& cache) {
+  if (cache.attempts == 0) return nullptr;
+  json out = {{"attempts", cache.attempts},
+              {"asked", cache.asked},
+              {"unpacked", cache.unpacked},
+              {"unpacked_pct", maybe(cache.unpacked_pct())},
+              {"told", cache.told},
+              {"hits", cache.hits},
+              {"misses", cache.misses},
+              {"bypasses", cache.bypasses},
+              {"hit_pct", maybe(cache.hit_pct())},
+              {"coverage_pct", maybe(cache.coverage_pct())},
+              {"original_s", nullptr},
+              {"spent_s", nullptr},
+              {"saved_s", nullptr},
+              {"saved_device_hours", nullptr}};
+  if (const auto saved_ns = cache.saved_ns()) {
+    out["original_s"] = seconds(cache.original_ns);
+    out["spent_s"] = seconds(cache.spent_ns);
+    out["saved_s"] = seconds(*saved_ns);
+    out["saved_device_hours"] = seconds(cache.saved_device_ns) / 3600;
+  }
+  return out;
+}
+
+}  // namespace
+
 json group_json(const fleet::RollupGroup& group, const std::vector<std::string>& names,
                 fleet::Weight weight) {
   json buckets = json::object();
@@ -53,6 +88,7 @@ json group_json(const fleet::RollupGroup& group, const std::vector<std::string>&
           {"unsaved_device_hours", group.unsaved_device_hours},
           {"checkpoint_blocked_pct", maybe(group.checkpoint_blocked_pct)},
           {"saves", group.saves},
+          {"compile_cache", cache_json(group.cache)},
           {"buckets", std::move(buckets)},
           {"unit", weight == fleet::Weight::device ? "device_hours" : "pct"}};
 }

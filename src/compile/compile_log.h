@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -93,6 +95,7 @@ struct Compile {
   Pass forward, backward;
   bool finished = false;  // its metrics are there
   std::int64_t guards = 0, ops = 0, inputs = 0;
+  std::string graph;  // graph_digest.h, of the last one that Dynamo dumped; empty: none
   std::uint32_t float_guards = 0;  // guard_sources.h; with the fold's `sources` only
   std::int64_t compiler_runs = 0;  // of a C++ compiler
   Failure failure;
@@ -118,6 +121,7 @@ inline constexpr std::size_t kArtifactsMax = 1'000;    // of one
 inline constexpr std::size_t kTextBytesMax = 2'000;    // of a reason
 inline constexpr std::size_t kNameBytesMax = 500;      // of a name or path
 inline constexpr std::size_t kSourceBytesMax = 2'000;  // of a source: one that is longer is cut
+inline constexpr std::size_t kIgnoredKindsMax = 100;   // of one process
 inline constexpr std::size_t kUsesMax = 100'000;       // of one process
 
 // A tensor or number that a compiled function takes, changed or not.
@@ -139,6 +143,9 @@ struct ProcessLog {
   std::vector<SourceUse> uses;          // with TraceReadOptions::sources
   std::vector<StateSource> code_state;  // the last one; likewise
   TraceCounts counts;
+  // Records that nothing above is made of, by kind: those without a text, or whose JSON is not what
+  // it should be. Beyond kIgnoredKindsMax kinds "other".
+  std::map<std::string, std::uint64_t, std::less<>> ignored;
   std::uint64_t left_out = 0;  // compilations, breaks and so on beyond the maxima above
 };
 

@@ -11,12 +11,19 @@
 namespace headway::compile {
 namespace {
 
-// What one rank compiled under an id. A graph is known by its size: keys hold the rank's device.
+// What one rank compiled under an id. A graph is known by its size and its text: keys hold the
+// rank's device.
 struct Seen {
   const Compile* compile = nullptr;
   std::string function;
-  std::pair<std::int64_t, std::int64_t> graph;
+  std::pair<std::int64_t, std::int64_t> size;
 };
+
+// Its text is no matter where it was not told of all: a log may be cut off before it.
+bool all_texts_told(const std::map<std::int32_t, Seen>& by_rank) {
+  return std::ranges::none_of(by_rank,
+                              [](const auto& one) { return one.second.compile->graph.empty(); });
+}
 
 // The value that most ranks have, and those that have another.
 template <typename T>
@@ -72,7 +79,13 @@ std::vector<Divergence> compare_ranks(const TraceJob& job) {
     }
     if (auto ranks = minority(by_rank, [](const Seen& s) { return s.function; }); !ranks.empty()) {
       out.push_back({id, what, "another function", std::move(ranks)});
-    } else if (ranks = minority(by_rank, [](const Seen& s) { return s.graph; }); !ranks.empty()) {
+      continue;
+    }
+    const bool texts = all_texts_told(by_rank);
+    if (auto ranks = minority(
+            by_rank,
+            [&](const Seen& s) { return std::pair(s.size, texts ? s.compile->graph : ""); });
+        !ranks.empty()) {
       out.push_back({id, what, "another graph", std::move(ranks)});
     }
   }

@@ -12,6 +12,7 @@
 #include "compile/dom.h"
 #include "compile/fold_passes.h"
 #include "compile/fold_sources.h"
+#include "compile/graph_digest.h"
 #include "compile/guard_sources.h"
 #include "compile/recompile_reason.h"
 
@@ -65,6 +66,7 @@ struct TraceFold::State {
     into.push_back(std::move(one));
   }
 
+  void ignore(std::string_view kind);
   void add_artifact(const TraceRecord& record, std::string_view name);
   void add_metrics(const TraceRecord& record, const dom::element& metrics, bool backward);
   void add_start(const TraceRecord& record, const dom::element& start);
@@ -138,7 +140,7 @@ void TraceFold::State::add_start(const TraceRecord& record, const dom::element& 
 void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element& metrics,
                                    bool backward) {
   Compile* const compile = compile_of(record);
-  if (compile == nullptr) return;
+  if (compile == nullptr) return ignore(record.envelope.type);
   Work& own = work[static_cast<std::size_t>(compile - log.compiles.data())];
   Pass& pass = backward ? compile->backward : compile->forward;
   pass.there = true;
@@ -308,8 +310,14 @@ void TraceFold::State::add_recompile(Compile& compile, const TraceRecord& record
   }
 }
 
+void TraceFold::State::ignore(std::string_view kind) {
+  const std::string name = cut(kind, kNameBytesMax);
+  const bool known = log.ignored.contains(name) || log.ignored.size() < kIgnoredKindsMax;
+  ++log.ignored[known ? name : "other"];
+}
+
 void TraceFold::State::add_artifact(const TraceRecord& record, std::string_view name) {
-  if (record.payload_bytes == 0) return;
+  if (record.payload_bytes == 0) return ignore(name);
   Artifact out{
       cut(name, kNameBytesMax), {record.payload_at, record.payload_bytes}, record.envelope.attempt};
   if (!record.envelope.id.known()) {
@@ -364,11 +372,15 @@ void TraceFold::add(const TraceRecord& record) {
       compile->float_guards = float_guards(record.payload);
     }
   }
+  if (type == "dynamo_output_graph" && record.payload_bytes > 0) {
+    if (Compile* const compile = s.compile_of(record))
+      compile->graph = graph_digest(record.payload);
+  }
   if (!forward && !backward && !artifact && type != "str" && type != "dynamo_start") {
     return s.add_artifact(record, type);
   }
   dom::element metadata;
-  if (!dom::parse(s.head_parser, envelope.metadata, metadata)) return;
+  if (!dom::parse(s.head_parser, envelope.metadata, metadata)) return s.ignore(type);
   if (artifact) return s.add_named(record, dom::text(metadata, "name"));
   if (type == "str") return s.intern(metadata);
   if (type == "dynamo_start") return s.add_start(record, metadata);

@@ -20,6 +20,25 @@ ProcessLog folded(const std::string& text) {
   return std::move(log.value());
 }
 
+TEST(TraceFold, WhatNothingIsMadeOfIsCounted) {
+  TestLog text;
+  text.add("link", R"({"url": "x"})").add("link", R"({"url": "y"})");
+  text.add("symbolic_shape_specialization", R"({"symbol": "s0"})", "0/0");
+  text.artifact("empty_one", "0/0", "");
+  text.add("compilation_metrics", R"({"duration_us": 3})");  // of no compilation
+  text.add("aot_joint_graph", "{}", "0/0", "a graph");       // this is kept
+  const ProcessLog log = folded(text.text());
+  EXPECT_EQ(log.ignored, (decltype(log.ignored){{"link", 2},
+                                                {"symbolic_shape_specialization", 1},
+                                                {"empty_one", 1},
+                                                {"compilation_metrics", 1}}));
+  TestLog many;
+  for (std::size_t i = 0; i < kIgnoredKindsMax + 7; ++i) many.add(fmt::format("kind{}", i), "{}");
+  const ProcessLog bounded = folded(many.text());
+  EXPECT_EQ(bounded.ignored.size(), kIgnoredKindsMax + 1);
+  EXPECT_EQ(bounded.ignored.at("other"), 7u);
+}
+
 TEST(TraceFold, StagesWithoutWhatIsNested) {
   const ProcessLog log =
       folded(TestLog()

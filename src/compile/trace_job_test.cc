@@ -140,6 +140,41 @@ TEST(TraceJob, RanksThatDiffer) {
   EXPECT_EQ(found[1].ranks, std::vector<std::int32_t>{3});
 }
 
+std::vector<Divergence> graphs_compared(const std::vector<std::string>& graphs) {
+  const base::TempDir dir;
+  TraceJob job;
+  std::vector<std::string> files;
+  for (std::size_t rank = 0; rank < graphs.size(); ++rank) {
+    TestLog log;
+    log.rank(static_cast<int>(rank));
+    if (!graphs[rank].empty()) {
+      log.add("dynamo_output_graph", R"({"sizes": {}})", "0/0", "an earlier attempt");
+      log.add("dynamo_output_graph", R"({"sizes": {}})", "0/0", graphs[rank]);
+    }
+    log.metrics("0/0", "forward", 1, 1);
+    files.push_back(
+        dir.write(fmt::format("dedicated_log_torch_trace_rank_{}_x.log", rank), log.text()));
+  }
+  auto logs = read_logs(files, {}, job.components, {});
+  EXPECT_TRUE(logs.ok());
+  job.logs = std::move(*logs);
+  return compare_ranks(job);
+}
+
+TEST(TraceJob, GraphsOfOneSizeDifferByTheirText) {
+  const auto graph = [](int device, std::string_view op) {
+    return fmt::format("x: \"f32[8]cuda:{0}\" = {1}(x);\nto(device(type='cuda', index={0}))",
+                       device, op);
+  };
+  const auto found = graphs_compared({graph(0, "relu"), graph(1, "relu"), graph(12, "gelu")});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].how, "another graph");
+  EXPECT_EQ(found[0].ranks, std::vector<std::int32_t>{2});
+  EXPECT_TRUE(graphs_compared({graph(0, "relu"), graph(1, "relu"), graph(12, "relu")}).empty());
+  EXPECT_TRUE(graphs_compared({graph(0, "relu"), graph(1, "gelu"), ""}).empty()) << "not all told";
+  EXPECT_EQ(graphs_compared({"x[8]", "x[9]"}).size(), 1u) << "only a device's number is left out";
+}
+
 TEST(TraceJob, WhichFilesAreLogs) {
   const base::TempDir dir;
   dir.write("a/dedicated_log_torch_trace_rank_1_x.log", "");

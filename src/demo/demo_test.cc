@@ -42,7 +42,7 @@ timeline::JobResult attribute(const PlannedJob& plan, const ToldJob& told,
 TEST(Demo, JobsMakeSense) {
   const auto plans = plan_fleet(kSeed, kNow, 3);
   ASSERT_GT(plans.size(), 200u);
-  std::size_t failures = 0, clean = 0;
+  std::size_t failures = 0, clean = 0, asked = 0, unpacked = 0;
   for (const PlannedJob& plan : plans) {
     const ToldJob told = tell(plan);
     auto names = std::make_shared<event::NameTable>();
@@ -60,12 +60,16 @@ TEST(Demo, JobsMakeSense) {
     const auto facts = fleet::facts_of(job, *names);
     for (const fleet::AttemptFacts& each : facts) {
       failures += each.failure.has_value();
+      asked += each.cache && each.cache->asked;
+      unpacked += each.cache && each.cache->unpacked;
       EXPECT_EQ(each.dimensions[0], plan.attributes.front().second);
       EXPECT_EQ(each.devices, plan.ranks * (plan.ranks == kLargeRanks ? 1 : 8));
     }
   }
   EXPECT_EQ(clean, plans.size());
   EXPECT_GT(failures, 20u);
+  EXPECT_GT(unpacked, 20u);
+  EXPECT_GT(asked, unpacked) << "a first job finds nothing";
 }
 
 TEST(Demo, TheSameSeedIsTheSameFleet) {

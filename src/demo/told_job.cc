@@ -62,7 +62,9 @@ class Teller {
     JournalMaker& agent = out.journals.front();
     for (const auto& [key, value] : plan_.attributes) agent.attr(t_, key, value);
     if (has("lever.compile_cache")) {
-      agent.attr(t_, "compile_cache_pulled", "archives=1 files=312 bytes=48210944 ms=2140");
+      agent.attr(t_, "compile_cache_pulled",
+                 plan_.warm ? "archives=1 files=312 bytes=48210944 ms=2140"
+                            : "archives=0 files=0 bytes=0 ms=310");
     }
     open(agent, requeued);
     const std::span<JournalMaker> ranks = std::span(out.journals).subspan(1);

@@ -130,6 +130,8 @@ void Chunk::append(const EncodedAttempt& row) {
   }
   failure.push_back(row.has_failure ? size_of(failures) : kNone);
   if (row.has_failure) failures.push_back(row.failure);
+  cache.push_back(row.cache ? size_of(caches) : kNone);
+  if (row.cache) caches.push_back(*row.cache);
   ++jobs.back().count;
 }
 
@@ -140,6 +142,7 @@ bool Chunk::same_shape(std::uint32_t at, const EncodedAttempt& row) const {
   if ((start[at] != kNone) != row.has_start || (failure[at] != kNone) != row.has_failure) {
     return false;
   }
+  if ((cache[at] != kNone) != row.cache.has_value()) return false;
   for (std::uint32_t i = 0; i < row.slices.size(); ++i) {
     if (slice_mask[slice + i] != mask_of(row.slices[i].sums)) return false;
   }
@@ -160,6 +163,7 @@ void Chunk::overwrite(std::uint32_t at, const EncodedAttempt& row) {
     pack_over(row.start.parts, values.data() + start_value[start[at]]);
   }
   if (row.has_failure) failures[failure[at]] = row.failure;
+  if (row.cache) caches[cache[at]] = *row.cache;
 }
 
 void Chunk::read(std::uint32_t at, EncodedAttempt& out) const {
@@ -183,6 +187,7 @@ void Chunk::read(std::uint32_t at, EncodedAttempt& out) const {
   }
   out.has_failure = failure[at] != kNone;
   if (out.has_failure) out.failure = failures[failure[at]];
+  out.cache = cache[at] == kNone ? std::nullopt : std::optional(caches[cache[at]]);
 }
 
 std::size_t Chunk::bytes() const {
@@ -190,11 +195,11 @@ std::size_t Chunk::bytes() const {
   for (const auto& column : dimensions) sum += bytes_of(column);
   return sum +
          bytes_of(jobs, attempt, begin_ns, end_ns, devices, levers, ending, first_slice, first_host,
-                  start, failure) +
+                  start, failure, cache) +
          bytes_of(day, wall_ns, effective_ns, failure_ns, queued_ns, saves, slice_mask,
                   slice_value) +
          bytes_of(from_ns, trained_ns, outside_ns, recovery, start_mask, start_value) +
-         bytes_of(failures, hosts, values);
+         bytes_of(failures, caches, hosts, values);
 }
 
 }  // namespace headway::fleet

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "fleet/fact.h"
@@ -49,6 +50,7 @@ struct EncodedAttempt {
   bool has_start = false, has_failure = false;
   Begun start;
   Failed failure;
+  std::optional<CacheFact> cache;
 };
 
 // The values of a packed set of buckets.
@@ -86,9 +88,9 @@ struct Chunk {
   std::vector<std::uint32_t> devices;
   std::vector<std::uint64_t> levers;
   std::vector<Ending> ending;
-  std::vector<std::uint32_t> first_slice{0};  // and one more: the end of the last
-  std::vector<std::uint32_t> first_host{0};   // likewise
-  std::vector<std::uint32_t> start, failure;  // rows below, or kNone
+  std::vector<std::uint32_t> first_slice{0};         // and one more: the end of the last
+  std::vector<std::uint32_t> first_host{0};          // likewise
+  std::vector<std::uint32_t> start, failure, cache;  // rows below, or kNone
 
   // One for each slice.
   std::vector<std::int32_t> day;
@@ -101,6 +103,7 @@ struct Chunk {
   std::vector<std::uint32_t> start_mask, start_value;
 
   std::vector<EncodedAttempt::Failed> failures;
+  std::vector<CacheFact> caches;
   std::vector<std::uint32_t> hosts;
   std::vector<std::int64_t> values;  // of packed buckets
 

@@ -80,6 +80,20 @@ struct FailureFact {
   bool operator==(const FailureFact&) const = default;
 };
 
+// What compile caches were worth to an attempt, as its ranks and launchers noted it
+// (metrics/compile_cache.h). Graphs are sums over ranks; of times the slowest rank's count.
+struct CacheFact {
+  bool asked = false;     // for archives of a cache that jobs share
+  bool unpacked = false;  // some of them, for this attempt or for one before it where this one runs
+  std::uint32_t hits = 0, misses = 0;  // graphs looked for
+  std::uint32_t bypasses = 0;          // graphs that torch does not keep
+  std::int64_t original_ns = 0;        // what took so long once was wholly found
+  std::int64_t spent_ns = 0;           // on the same, now
+
+  [[nodiscard]] std::uint64_t graphs() const { return std::uint64_t{hits} + misses + bypasses; }
+  bool operator==(const CacheFact&) const = default;
+};
+
 enum class Ending : std::uint8_t { running = 0, clean = 1, failed = 2 };
 
 struct AttemptFacts {
@@ -98,6 +112,7 @@ struct AttemptFacts {
   std::vector<Slice> slices;  // by day; at least one
   std::optional<Start> start;
   std::optional<FailureFact> failure;
+  std::optional<CacheFact> cache;  // none: nothing was noted
 
   static constexpr std::size_t hosts_max = 4096, levers_max = 64, slices_max = 4096;
   static constexpr std::size_t text_max = 200;  // of any text above; longer ones are cut

@@ -121,7 +121,14 @@ class Reader {
   bool good_ = true;
 };
 
-enum Flags : std::uint8_t { has_start = 1, has_failure = 2, is_recovery = 4, is_recovered = 8 };
+enum Flags : std::uint8_t {
+  has_start = 1,
+  has_failure = 2,
+  is_recovery = 4,
+  is_recovered = 8,
+  has_cache = 16,  // from version 2 on
+};
+enum CacheFlags : std::uint8_t { is_asked = 1, is_unpacked = 2 };
 
 void write_start(Writer& out, const Start& start) {
   out.integer(start.from_ns);
@@ -164,6 +171,30 @@ FailureFact read_failure(Reader& in, bool recovered) {
   return failure;
 }
 
+void write_cache(Writer& out, const CacheFact& cache) {
+  out.byte(
+      static_cast<std::uint8_t>((cache.asked ? is_asked : 0) | (cache.unpacked ? is_unpacked : 0)));
+  out.number(cache.hits);
+  out.number(cache.misses);
+  out.number(cache.bypasses);
+  out.integer(cache.original_ns);
+  out.integer(cache.spent_ns);
+}
+
+CacheFact read_cache(Reader& in) {
+  CacheFact cache;
+  const std::uint8_t flags = in.byte();
+  if (flags > (is_asked | is_unpacked)) in.fail();
+  cache.asked = flags & is_asked;
+  cache.unpacked = flags & is_unpacked;
+  cache.hits = static_cast<std::uint32_t>(in.number_up_to(UINT32_MAX));
+  cache.misses = static_cast<std::uint32_t>(in.number_up_to(UINT32_MAX));
+  cache.bypasses = static_cast<std::uint32_t>(in.number_up_to(UINT32_MAX));
+  cache.original_ns = in.integer();
+  cache.spent_ns = in.integer();
+  return cache;
+}
+
 std::vector<Slice> read_slices(Reader& in) {
   std::vector<Slice> out;
   for (std::uint64_t left = in.number_up_to(AttemptFacts::slices_max); left > 0 && in.good();
@@ -185,8 +216,8 @@ std::vector<Slice> read_slices(Reader& in) {
 
 std::vector<std::byte> to_bytes(const AttemptFacts& facts) {
   Writer out;
-  out.byte(kFactVersion);
-  int flags = 0;
+  out.byte(facts.cache ? kFactVersion : 1);
+  int flags = facts.cache ? has_cache : 0;
   if (facts.start) flags |= has_start | (facts.start->recovery ? is_recovery : 0);
   if (facts.failure) flags |= has_failure | (facts.failure->time_to_recover_ns ? is_recovered : 0);
   out.byte(static_cast<std::uint8_t>(flags));
@@ -208,6 +239,7 @@ std::vector<std::byte> to_bytes(const AttemptFacts& facts) {
   }
   if (facts.start) write_start(out, *facts.start);
   if (facts.failure) write_failure(out, *facts.failure);
+  if (facts.cache) write_cache(out, *facts.cache);
   return out.take();
 }
 
@@ -236,7 +268,9 @@ Result<AttemptFacts> facts_from_bytes(std::span<const std::byte> bytes, const st
   facts.slices = read_slices(in);
   if (flags & has_start) facts.start = read_start(in, flags & is_recovery);
   if (flags & has_failure) facts.failure = read_failure(in, flags & is_recovered);
-  const bool odd = flags > 15 || (!(flags & has_start) && (flags & is_recovery)) ||
+  if (flags & has_cache) facts.cache = read_cache(in);
+  const bool odd = flags > 31 || (version == 1) == ((flags & has_cache) != 0) ||
+                   (!(flags & has_start) && (flags & is_recovery)) ||
                    (!(flags & has_failure) && (flags & is_recovered));
   if (!in.good() || !in.at_end() || odd || facts.slices.empty() || facts.devices == 0) {
     return Status::corrupt(what + ": facts of an attempt that make no sense");

@@ -11,8 +11,9 @@
 
 namespace headway::fleet {
 
-inline constexpr std::uint8_t kFactVersion = 1;
+inline constexpr std::uint8_t kFactVersion = 2;
 
+// In the oldest version that can say it, so that an older collector of the same database reads on.
 [[nodiscard]] std::vector<std::byte> to_bytes(const AttemptFacts& facts);
 // `what` names them in an error. Bytes of a newer version are unsupported, others that make no
 // sense are corrupt.

@@ -44,6 +44,11 @@ AttemptFacts random_facts(std::mt19937_64& random) {
                                 any(),
                                 random() % 2 ? std::optional(any()) : std::nullopt};
   }
+  const auto graphs = [&] { return static_cast<std::uint32_t>(random() >> (random() % 60)); };
+  if (random() % 2) {
+    facts.cache =
+        CacheFact{random() % 2 == 0, random() % 2 == 0, graphs(), graphs(), graphs(), any(), any()};
+  }
   return facts;
 }
 
@@ -69,6 +74,24 @@ TEST(FactBytes, EveryCutIsFound) {
   EXPECT_EQ(facts_from_bytes(longer, "row").status().code(), base::Code::corrupt);
 }
 
+// A collector of an older Headway may share the database.
+TEST(FactBytes, WithoutACacheTheyAreOfTheFirstVersion) {
+  std::mt19937_64 random(10);
+  AttemptFacts facts = random_facts(random);
+  facts.cache = CacheFact{.asked = true, .unpacked = false, .hits = 3};
+  auto bytes = to_bytes(facts);
+  EXPECT_EQ(bytes[0], std::byte{2});
+  bytes[0] = std::byte{1};
+  EXPECT_EQ(facts_from_bytes(bytes, "row").status().code(), base::Code::corrupt)
+      << "the first version knows no caches";
+  facts.cache.reset();
+  bytes = to_bytes(facts);
+  EXPECT_EQ(bytes[0], std::byte{1});
+  bytes[0] = std::byte{2};
+  EXPECT_EQ(facts_from_bytes(bytes, "row").status().code(), base::Code::corrupt)
+      << "there is one way to write it";
+}
+
 TEST(FactBytes, ANewerVersionIsNamed) {
   std::mt19937_64 random(9);
   auto bytes = to_bytes(random_facts(random));
@@ -76,7 +99,7 @@ TEST(FactBytes, ANewerVersionIsNamed) {
   const auto status = facts_from_bytes(bytes, "row 5").status();
   EXPECT_EQ(status.code(), base::Code::unsupported);
   EXPECT_EQ(status.message(),
-            "row 5: facts of version 2; this build knows up to 1, install a newer Headway");
+            "row 5: facts of version 3; this build knows up to 2, install a newer Headway");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "base/cut_text.h"
+#include "base/job_path.h"
+#include "metrics/compile_cache.h"
 
 namespace headway::fleet {
 namespace {
@@ -152,6 +154,37 @@ FailureFact failure_of(const JobResult& job, std::size_t i, const Attributes& at
   return out;
 }
 
+// What was unpacked is there for all attempts of an allocation, which one launcher starts one after
+// the other, but it is noted with the first of them alone.
+class CacheNotes {
+ public:
+  std::optional<CacheFact> next(const AttemptResult& attempt, const event::NameTable& names) {
+    const std::int64_t allocation =
+        attempt.id / static_cast<std::int64_t>(base::kLaunchesPerAllocation);
+    if (allocation != allocation_) asked_ = unpacked_ = false;
+    allocation_ = allocation;
+    const auto told = metrics::compile_cache_of(attempt, names);
+    if (!told && !asked_) return std::nullopt;
+    const metrics::CompileCache noted = told.value_or(metrics::CompileCache());
+    asked_ = asked_ || noted.pulls > 0;
+    unpacked_ = unpacked_ || noted.pulled_archives > 0;
+    const auto graphs = [](std::uint64_t count) {
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX));
+    };
+    return CacheFact{.asked = asked_,
+                     .unpacked = unpacked_,
+                     .hits = graphs(noted.hits),
+                     .misses = graphs(noted.misses),
+                     .bypasses = graphs(noted.bypasses),
+                     .original_ns = noted.original_ns,
+                     .spent_ns = noted.spent_ns};
+  }
+
+ private:
+  std::int64_t allocation_ = -1;
+  bool asked_ = false, unpacked_ = false;
+};
+
 // Follows a job's attempts: since when it has been waiting to train.
 class Waiting {
  public:
@@ -193,6 +226,7 @@ std::vector<AttemptFacts> facts_of(const JobResult& job, const event::NameTable&
   if (job.attempts.empty()) return out;
   const std::vector<std::int64_t> boundaries = boundaries_of(job);
   Waiting waiting(job);
+  CacheNotes caches;
   for (std::size_t i = 0; i < job.attempts.size(); ++i) {
     const AttemptResult& attempt = job.attempts[i];
     const Attributes attributes = attributes_of(job, attempt, names);
@@ -211,6 +245,7 @@ std::vector<AttemptFacts> facts_of(const JobResult& job, const event::NameTable&
         static_cast<std::uint32_t>(std::min<std::uint64_t>(attempt.facts.saves, UINT32_MAX));
     facts.start = waiting.next(i, facts.begin_ns);
     if (attempt.failure) facts.failure = failure_of(job, i, attributes);
+    facts.cache = caches.next(attempt, names);
   }
   return out;
 }

@@ -78,6 +78,31 @@ TEST(FactsOf, AJobThatCrossesMidnightIsSlicedThere) {
   EXPECT_FALSE(facts.failure);
 }
 
+TEST(FactsOf, CachesAreThoseOfTheLaunchersAllocation) {
+  constexpr std::int64_t allocation = 65'536;
+  Story story;
+  story.as(allocation + 1)
+      .attr(0, "compile_cache_pulled", "archives=2 files=9 bytes=10 ms=5")
+      .attr(5, "compile_cache.0",
+            "hits=3 misses=1 bypasses=2 builds=0 original_ms=9000 spent_ms=500")
+      .attr(5, "compile_cache.1",
+            "hits=4 misses=0 bypasses=2 builds=0 original_ms=7000 spent_ms=800")
+      .fail(20)
+      .exit(21);
+  story.as(allocation + 2)
+      .attr(30, "compile_cache.0",
+            "hits=8 misses=0 bypasses=0 builds=0 original_ms=90 spent_ms=100")
+      .fail(40)
+      .exit(41);
+  story.as(2 * allocation + 1).mark(50, HW_MARK_LAUNCHER_START).steps(60, 1, 1, 10).exit(71);
+  const Told told = tell(story);
+  ASSERT_EQ(told.facts.size(), 3u);
+  EXPECT_EQ(told.facts[0].cache, (CacheFact{true, true, 7, 1, 4, sec(9), sec(0.8)}));
+  EXPECT_EQ(told.facts[1].cache, (CacheFact{true, true, 8, 0, 0, sec(0.09), sec(0.1)}))
+      << "what was unpacked is still there";
+  EXPECT_FALSE(told.facts[2].cache);
+}
+
 TEST(FactsOf, ARecoveryCountsFromTheFirstFailureThatNobodyHasRecoveredFrom) {
   Story story;
   story.as(1).mark(0, HW_MARK_LAUNCHER_START).steps(10, 1, 1, 10).fail(20.5).exit(21);
@@ -140,7 +165,7 @@ TEST(FactsOf, AttributesSayWhatAnAttemptIs) {
                                    {"lever.cache", "1"},
                                    {"lever.replica", "off"},
                                    {"failure_category", "gpu_lost"}}) {
-    story.put(0, event::EventType::attr, story.names().intern(key), story.names().intern(value));
+    story.attr(0, key, value);
   }
   story.mark(0, HW_MARK_LAUNCHER_START)
       .steps(1, 1, 1, 3)

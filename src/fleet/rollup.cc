@@ -57,6 +57,7 @@ struct Sum {
   std::uint64_t jobs = 0, jobs_with_wall = 0;
   std::uint64_t failures = 0, user_errors = 0, preemptions = 0;
   Int128 unsaved_device_ns = 0;
+  CacheSum cache;
   std::array<double, kBuckets> shares{};  // weighted by job: summed over jobs
 };
 
@@ -185,6 +186,9 @@ void Gathering::take_attempt(const Chunk& chunk, std::uint32_t at) {
   if (const std::uint32_t row = chunk.failure[at]; row != Chunk::kNone) {
     take_failure(chunk.failures[row], at, chunk);
   }
+  if (const std::int32_t begun = day_of(chunk.begin_ns[at]); filter_.has_day(begun)) {
+    sums_[group_of(chunk, at, begun)].cache.add(chunk, at);
+  }
 }
 
 void Gathering::take_failure(const EncodedAttempt::Failed& failure, std::uint32_t at,
@@ -275,6 +279,7 @@ void Gathering::add_total() {
     total.user_errors += sum.user_errors;
     total.preemptions += sum.preemptions;
     total.unsaved_device_ns += sum.unsaved_device_ns;
+    total.cache.add(sum.cache);
   }
   total.part.attempts = attempts_;  // one that is in several groups is still one
   total.part.running = running_;
@@ -354,6 +359,7 @@ std::vector<RollupGroup> Gathering::finish() const {
     group.failures_per_1000_device_hours = poisson_rate(sum.failures, group.device_hours / 1000);
     group.unsaved_device_hours = device_hours(sum.unsaved_device_ns);
     group.saves = sum.part.saves;
+    group.cache = sum.cache;
     group.device_ns = sum.part.device_ns;
     const auto jobs = static_cast<double>(sum.jobs_with_wall);
     for (std::size_t b = 0; b < kBuckets; ++b) {

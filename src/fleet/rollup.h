@@ -10,6 +10,8 @@
 // - Failures are those of infra and unknown origin, on the day on which they happened; errors of
 //   users and preemptions stand beside. Their rate is per device-hour, whatever the weight, with an
 //   exact Poisson interval.
+// - What compile caches were worth is counted by attempt, on the day on which it began
+//   (cache_sum.h), and its times are summed, whatever the weight.
 // - An attempt counts with a group when it has wall time or waiting there, so days do not add up to
 //   attempts and jobs; everything else does, to the nanosecond.
 //
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include "base/wide.h"
+#include "fleet/cache_sum.h"
 #include "fleet/estimate.h"
 #include "fleet/selection.h"
 #include "fleet/survival.h"
@@ -47,6 +50,7 @@ struct RollupGroup {
   double unsaved_device_hours = 0;
   std::optional<double> checkpoint_blocked_pct;
   std::uint64_t saves = 0;
+  CacheSum cache;
   // Device-hours; weighted by job: the mean share in %.
   std::array<double, timeline::kBuckets> buckets{};
   std::array<base::Int128, timeline::kBuckets> device_ns{};  // exact, whatever the weight

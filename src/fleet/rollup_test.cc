@@ -114,6 +114,7 @@ void expect_adds_up(const Rollup& rollup, bool whole_attempts) {
     sum.preemptions += each.preemptions;
     sum.attempts += each.attempts;
     sum.unsaved_device_hours += each.unsaved_device_hours;
+    sum.cache.add(each.cache);
     sum.jobs += each.time_to_start ? each.time_to_start->count + each.time_to_start->open : 0;
   }
   const RollupGroup& total = rollup.total;
@@ -126,9 +127,60 @@ void expect_adds_up(const Rollup& rollup, bool whole_attempts) {
   EXPECT_EQ(sum.preemptions, total.preemptions);
   EXPECT_EQ(sum.jobs, total.time_to_start->count + total.time_to_start->open);
   EXPECT_NEAR(sum.unsaved_device_hours, total.unsaved_device_hours, 1e-6);
+  EXPECT_GT(total.cache.hits, 0u);
+  EXPECT_EQ(sum.cache, total.cache);  // an attempt is on one day alone
   if (whole_attempts) {
     EXPECT_EQ(sum.attempts, total.attempts);
   }
+}
+
+// An attempt of four devices that began on `day`.
+AttemptFacts compiling(std::int32_t day, std::optional<CacheFact> cache) {
+  AttemptFacts facts = facts_by_hand(1, "dlrm", 4, kHourNs, kSecondNs, 0, day);
+  facts.cache = cache;
+  return facts;
+}
+
+TEST(Rollup, WhatCachesWereWorthByHand) {
+  FleetTable table;
+  table.upsert("warm", compiling(kDay, CacheFact{.asked = true,
+                                                 .unpacked = true,
+                                                 .hits = 9,
+                                                 .misses = 1,
+                                                 .bypasses = 10,
+                                                 .original_ns = 100 * kSecondNs,
+                                                 .spent_ns = 10 * kSecondNs}));
+  // What was found took longer to find than to compile: that is no less true.
+  table.upsert("slow", compiling(kDay + 1, CacheFact{.asked = true,
+                                                     .hits = 5,
+                                                     .misses = 5,
+                                                     .original_ns = kSecondNs,
+                                                     .spent_ns = 3 * kSecondNs}));
+  table.upsert("silent", compiling(kDay, std::nullopt));
+  AttemptFacts eager = facts_by_hand(1, "eager", 4, kHourNs, 0, 0);
+  eager.cache = CacheFact{.asked = true, .unpacked = true};  // it compiled nothing
+  table.upsert("eager", eager);
+
+  const auto snapshot = table.snapshot();
+  const Rollup all = roll_up(*snapshot, all_days(), {{Dimension::family}, false});
+  const CacheSum& sum = all.total.cache;
+  EXPECT_EQ(sum.attempts, 3u);
+  EXPECT_EQ(sum.asked, 2u);
+  EXPECT_EQ(sum.unpacked, 1u);
+  EXPECT_EQ(sum.told, 2u);
+  EXPECT_NEAR(*sum.unpacked_pct(), 100.0 / 3, 1e-9);
+  EXPECT_DOUBLE_EQ(*sum.hit_pct(), 70);
+  EXPECT_NEAR(*sum.coverage_pct(), 100.0 * 20 / 30, 1e-9);
+  EXPECT_TRUE(sum.saved_ns() == base::Int128{88} * kSecondNs);
+  EXPECT_TRUE(sum.saved_device_ns == base::Int128{4 * 88} * kSecondNs);
+  EXPECT_EQ(group(all, "eager").cache, CacheSum());
+
+  Selection second = all_days();
+  second.from_day = kDay + 1;
+  const CacheSum later = roll_up(*snapshot, second, {}).total.cache;
+  EXPECT_EQ(later.attempts, 1u);
+  EXPECT_TRUE(later.saved_ns() == base::Int128{-2} * kSecondNs);
+  EXPECT_FALSE(CacheSum().saved_ns() || CacheSum().hit_pct() || CacheSum().unpacked_pct());
 }
 
 TEST(Rollup, AnyGroupingAddsUp) {

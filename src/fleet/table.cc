@@ -309,6 +309,10 @@ void FleetTable::encode(const AttemptFacts& facts, EncodedAttempt& out) {
   if (out.has_start) encode_start(*facts.start, out.start);
   out.has_failure = facts.failure.has_value();
   if (out.has_failure) encode_failure(*facts.failure, out.failure);
+  out.cache = facts.cache;
+  if (!out.cache) return;
+  out.cache->original_ns = clamped(out.cache->original_ns, 0, bucket_ns_max);
+  out.cache->spent_ns = clamped(out.cache->spent_ns, 0, bucket_ns_max);
 }
 
 }  // namespace headway::fleet

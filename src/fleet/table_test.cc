@@ -68,6 +68,7 @@ void expect_same(const Snapshot& snapshot, const EncodedAttempt& row, const Atte
     EXPECT_EQ(row.start.parts, facts.start->parts);
     EXPECT_EQ(row.start.outside_ns, facts.start->outside_ns);
   }
+  EXPECT_EQ(row.cache, facts.cache);
   ASSERT_EQ(row.has_failure, facts.failure.has_value());
   if (row.has_failure) {
     EXPECT_EQ(row.failure.t_ns, facts.failure->t_ns);

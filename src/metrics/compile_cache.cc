@@ -32,6 +32,7 @@ std::int64_t ns_of_ms(std::uint64_t ms) {
 // "hits=3 misses=0 …"
 CompileCache parse(std::string_view text, bool pulled) {
   CompileCache out;
+  out.pulls = pulled ? 1 : 0;
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
@@ -70,6 +71,7 @@ void add_counts(CompileCache& sum, const CompileCache& note) {
   sum.misses += note.misses;
   sum.bypasses += note.bypasses;
   sum.builds += note.builds;
+  sum.pulls += note.pulls;
   sum.pulled_archives += note.pulled_archives;
   sum.pulled_files += note.pulled_files;
   sum.pulled_bytes += note.pulled_bytes;
@@ -85,6 +87,15 @@ struct Slowest {
     pull_ns = std::max(pull_ns, note.pull_ns);
   }
 };
+
+std::vector<CacheNote> notes_of(const timeline::AttemptResult& attempt,
+                                const event::NameTable& names) {
+  std::vector<CacheNote> notes;
+  for (const auto& [key, value] : attempt.facts.attrs) {
+    notes.emplace_back(names.text(key), names.text(value));
+  }
+  return notes;
+}
 
 }  // namespace
 
@@ -136,12 +147,14 @@ std::optional<CompileCache> compile_cache_of(const timeline::JobResult& job,
                                              const event::NameTable& names) {
   std::vector<std::vector<CacheNote>> attempts;
   for (const timeline::AttemptResult& attempt : job.attempts) {
-    auto& notes = attempts.emplace_back();
-    for (const auto& [key, value] : attempt.facts.attrs) {
-      notes.emplace_back(names.text(key), names.text(value));
-    }
+    attempts.push_back(notes_of(attempt, names));
   }
   return compile_cache_of(attempts);
+}
+
+std::optional<CompileCache> compile_cache_of(const timeline::AttemptResult& attempt,
+                                             const event::NameTable& names) {
+  return compile_cache_of({notes_of(attempt, names)});
 }
 
 }  // namespace headway::metrics

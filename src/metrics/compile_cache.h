@@ -23,6 +23,7 @@ struct CompileCache {
   std::uint64_t builds = 0;            // runs of the C++ compiler
   std::int64_t original_ns = 0;        // what took so long once was wholly found
   std::int64_t spent_ns = 0;           // on the same, now
+  std::uint64_t pulls = 0;             // launchers that asked for what is shared, whatever they got
   std::uint64_t pulled_archives = 0, pulled_files = 0, pulled_bytes = 0;
   std::int64_t pull_ns = 0;
   std::uint64_t ranks = 0;                  // that told, in any attempt
@@ -36,6 +37,9 @@ struct CompileCache {
 
 // None: no attempt noted anything.
 [[nodiscard]] std::optional<CompileCache> compile_cache_of(const timeline::JobResult& job,
+                                                           const event::NameTable& names);
+// Of one attempt.
+[[nodiscard]] std::optional<CompileCache> compile_cache_of(const timeline::AttemptResult& attempt,
                                                            const event::NameTable& names);
 
 // A note's key and text, of one attempt. What is not known or not a number is passed over.

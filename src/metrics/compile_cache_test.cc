@@ -15,6 +15,7 @@ TEST(CompileCache, AttemptsAreSummed) {
   EXPECT_EQ(sum->saved_ns(), 8'000'000'000);
   EXPECT_DOUBLE_EQ(*sum->hit_pct(), 87.5);
   EXPECT_DOUBLE_EQ(*sum->coverage_pct(), 100.0 * 8 / 12);
+  EXPECT_EQ(sum->pulls, 1U);
   EXPECT_EQ(sum->pulled_files, 40U);
   EXPECT_EQ(sum->pull_ns, 120'000'000);
   EXPECT_EQ(sum->ranks, 1U);
@@ -35,6 +36,7 @@ TEST(CompileCache, OfRanksTheSlowestDecidesAndTheOneThatMissedIsNamed) {
   EXPECT_EQ(sum->worst_rank, 1U);
   EXPECT_EQ(sum->worst_misses, 3U);
   EXPECT_EQ(sum->saved_ns(), 6'500'000'000);
+  EXPECT_EQ(sum->pulls, 2U);
   EXPECT_EQ(sum->pulled_files, 8U);
   EXPECT_EQ(sum->pull_ns, 300'000'000);
 }

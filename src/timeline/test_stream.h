@@ -38,6 +38,9 @@ class Story {
     return put(t, event::EventType::mark, HW_MARK_EXIT, event::pack_end_a(info),
                event::pack_end_b(info));
   }
+  Story& attr(double t, const char* key, const char* value) {
+    return put(t, event::EventType::attr, names().intern(key), names().intern(value));
+  }
   Story& span(double t0, double t1, event::PhaseId phase, std::uint16_t lane = 0) {
     put(t0, event::EventType::begin, phase, 0, 0, lane);
     return put(t1, event::EventType::end, phase, 0, 0, lane);

@@ -56,6 +56,23 @@ export interface Dimensions {
   last_day: string | null;
 }
 
+/** What caches of torch.compile were worth to the attempts that compiled. */
+export interface GroupCache {
+  attempts: number;
+  asked: number;
+  unpacked: number;
+  unpacked_pct: number;
+  told: number;
+  hits: number;
+  misses: number;
+  bypasses: number;
+  hit_pct: number | null;
+  coverage_pct: number | null;
+  original_s: number | null;
+  spent_s: number | null;
+  saved_s: number | null;
+  saved_device_hours: number | null;
+}
 export interface Group {
   key: Key;
   jobs: number;
@@ -76,6 +93,7 @@ export interface Group {
   unsaved_device_hours: number;
   checkpoint_blocked_pct: number | null;
   saves: number;
+  compile_cache: GroupCache | null;
   buckets: Record<string, number>;
   unit: "device_hours" | "pct";
 }

@@ -23,7 +23,7 @@ export async function viewsOf(demo) {
     "fleet, grouped, 90 days":
       "#/fleet?period=90d&by=family&wf=time_to_start_s&split=lever&weight=job",
     "fleet, tables":
-      "#/fleet?table=trend&table=losses&table=waterfall&table=failures&table=rollup&table=hosts&table=time_to_start_s",
+      "#/fleet?table=trend&table=losses&table=waterfall&table=failures&table=rollup&table=hosts&table=caches&table=time_to_start_s",
     regressions: "#/regressions?state=all",
     "one regression": `#/regressions?id=${regressions[0].id}`,
     jobs: "#/jobs",
@@ -146,6 +146,49 @@ export function addViewChecks(harness, demo) {
       ok(reasons.includes(reason), `"${reason}" is not among ${reasons}`);
     await page.close();
   });
+
+  harness.check(
+    "what compile caches were worth is the collector's word for it",
+    async (context) => {
+      const { page, complaints } = await openPage(context, demo.base);
+      const { groups, total } = await demo.get("/fleet/rollup?by=family");
+      const whole = total.compile_cache;
+      ok(whole.hits > 0 && whole.saved_s > 0 && whole.unpacked > 0, "the demo has caches");
+      ok(whole.unpacked < whole.attempts, "and attempts without");
+      await page.goto(`${demo.base}/#/fleet`);
+      await settled(page);
+      const panel = page.locator("#panel-caches");
+      const strip = await panel.locator(".strip dd").allInnerTexts();
+      ok(strip[0].startsWith(`${whole.unpacked_pct.toFixed(1)}%`), `coverage: ${strip[0]}`);
+      ok(strip[1].startsWith(`${whole.hit_pct.toFixed(1)}%`), `hit rate: ${strip[1]}`);
+      const [, size, unit] = /^([\d.,]+)\s(d|h|min|s)/.exec(strip[2]);
+      const saved_s = Number(size.replace(",", "")) * { d: 86400, h: 3600, min: 60, s: 1 }[unit];
+      ok(Math.abs(saved_s / whole.saved_s - 1) < 0.01, `saved ${whole.saved_s} s: ${strip[2]}`);
+      ok(/Saved is an estimate/.test(await panel.innerText()), "how it is estimated is said");
+      const row = async (name) => {
+        const cells = panel.getByRole("row", { name }).first().getByRole("cell");
+        return await cells.allInnerTexts();
+      };
+      for (const { key, compile_cache: cache } of groups.filter((one) => one.compile_cache)) {
+        const [, coverage, hit_rate] = await row(key.family);
+        equal(coverage, `${cache.unpacked_pct.toFixed(1)}%`, `coverage of ${key.family}`);
+        equal(hit_rate, cache.hit_pct === null ? "–" : `${cache.hit_pct.toFixed(1)}%`, key.family);
+      }
+      await page.goto(`${demo.base}/#/fleet?table=caches`);
+      await settled(page);
+      const [attempts, asked] = await row(groups[0].key.family);
+      equal(attempts, groups[0].compile_cache.attempts.toLocaleString("en"), "attempts");
+      equal(asked, groups[0].compile_cache.asked.toLocaleString("en"), "asked");
+      await page.goto(`${demo.base}/#/fleet?where=family:none-such`);
+      await settled(page);
+      ok(
+        /compiled anything/.test(await panel.innerText()),
+        "where nothing is known nothing is shown",
+      );
+      equal(complaints, [], "complaints");
+      await page.close();
+    },
+  );
 
   harness.check("a link restores what was chosen, and back takes it back", async (context) => {
     const { page, complaints } = await openPage(context, demo.base);

@@ -7,6 +7,7 @@ import { useAddress } from "../../state/address";
 import { fleetPath, fleetState } from "../../state/fleet_state";
 import { Failed } from "../../ui/panel";
 import { pinInLinks } from "../../ui/copy_link";
+import { CachesPanel } from "./caches_panel";
 import { FailuresPanel } from "./failures_panel";
 import { FleetControls } from "./fleet_controls";
 import { HostsPanel } from "./hosts_panel";
@@ -50,6 +51,7 @@ export function FleetView() {
         <FailuresPanel state={state} />
         <RollupPanel state={state} />
         <HostsPanel state={state} />
+        <CachesPanel state={state} />
       </div>
     </>
   );
