@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -74,7 +75,7 @@ std::uint16_t port() {
   return server->port();
 }
 
-base::UniqueFd connect_to(std::uint16_t number) {
+base::UniqueFd client_socket() {
   base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   HW_CHECK(fd.valid());
   // Closed at once on our side: thousands of them a minute would use up all ports.
@@ -82,12 +83,25 @@ base::UniqueFd connect_to(std::uint16_t number) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
   const timeval patience{20, 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  return fd;
+}
+
+base::UniqueFd connect_to(std::uint16_t number) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(number);
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  HW_CHECK(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0);
-  return fd;
+  for (;;) {
+    base::UniqueFd fd = client_socket();
+    if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof(to)) == 0) return fd;
+    // libFuzzer's alarm came in between, or no port was free; it notices itself what takes too
+    // long.
+    if (errno != EINTR && errno != EADDRNOTAVAIL) {
+      std::perror("connect");
+      HW_CHECK(false);
+    }
+    ::usleep(1000);
+  }
 }
 
 }  // namespace
@@ -109,9 +123,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::array<char, 4096> buffer;
   while (true) {
     const ssize_t bytes = ::recv(fd.get(), buffer.data(), buffer.size(), 0);
+    if (bytes < 0 && errno == EINTR) continue;  // libFuzzer's alarm
     // Reset is what a server may do that has heard enough: ECONNRESET, EPIPE behind its own end,
     // ENOTCONN where sending was told already. Only that it took too long is wrong.
-    if (bytes < 0) HW_CHECK(errno == ECONNRESET || errno == EPIPE || errno == ENOTCONN);
+    if (bytes < 0 && errno != ECONNRESET && errno != EPIPE && errno != ENOTCONN) {
+      std::perror("recv");
+      HW_CHECK(false);
+    }
     if (bytes <= 0) break;
     if (said.size() < buffer.size()) said.append(buffer.data(), static_cast<std::size_t>(bytes));
   }
