@@ -107,6 +107,7 @@ CollectorCounts Collector::counts() const {
   out.questions_waiting = workers_->waiting();
   out.readers = feed_.readers();
   out.facts_unreadable = tables_->unreadable();
+  out.facts_left_out = tables_->troubles();
   if (!store_folder_.empty()) {
     std::error_code error;
     const std::filesystem::space_info room = std::filesystem::space(store_folder_, error);

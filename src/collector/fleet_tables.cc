@@ -21,7 +21,10 @@ Result<std::vector<std::string>> FleetTables::refresh(const OnChange& on_change)
       ++unreadable_;
       return true;
     }
-    if (!tables_.contains(row.tenant) && tables_.size() >= tenants_max) return true;
+    if (!tables_.contains(row.tenant) && tables_.size() >= tenants_max) {
+      ++of_tenants_refused_;
+      return true;
+    }
     tables_[row.tenant].upsert(row.job, *facts);
     changed.insert(row.tenant);
     return true;
@@ -60,6 +63,22 @@ std::vector<std::string> FleetTables::tenants() const {
 std::uint64_t FleetTables::unreadable() const {
   const std::lock_guard lock(mutex_);
   return unreadable_;
+}
+
+fleet::TableTroubles FleetTables::troubles() const {
+  const std::lock_guard lock(mutex_);
+  fleet::TableTroubles out;
+  out.attempts_refused = of_tenants_refused_;
+  for (const auto& [tenant, table] : tables_) {
+    const fleet::TableTroubles& one = table.troubles();
+    out.attempts_refused += one.attempts_refused;
+    out.values_dropped += one.values_dropped;
+    out.levers_dropped += one.levers_dropped;
+    out.hosts_dropped += one.hosts_dropped;
+    out.slices_dropped += one.slices_dropped;
+    out.numbers_clamped += one.numbers_clamped;
+  }
+  return out;
 }
 
 }  // namespace headway::collector

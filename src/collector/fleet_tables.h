@@ -35,6 +35,8 @@ class FleetTables {
   [[nodiscard]] std::vector<std::string> tenants() const;
   // Rows that could not be read, since the beginning.
   [[nodiscard]] std::uint64_t unreadable() const;
+  // What had no room, of all tenants; all of a tenant too many are attempts.
+  [[nodiscard]] fleet::TableTroubles troubles() const;
 
  private:
   store::Store& store_;
@@ -42,7 +44,7 @@ class FleetTables {
   std::int64_t change_ = 0;  // seen
   mutable std::mutex mutex_;
   std::map<std::string, fleet::FleetTable> tables_;
-  std::uint64_t unreadable_ = 0;
+  std::uint64_t unreadable_ = 0, of_tenants_refused_ = 0;
 };
 
 }  // namespace headway::collector

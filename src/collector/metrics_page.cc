@@ -68,6 +68,15 @@ void append_server(Families& out, const CollectorCounts& counts) {
       "Pages that are told of changes as they happen.", counts.readers);
   put(out, "headway_collector_unreadable_facts", FamilyType::counter,
       "Rows of the store that could not be read.", counts.facts_unreadable);
+  const fleet::TableTroubles& left_out = counts.facts_left_out;
+  out.begin("headway_collector_left_out_facts", FamilyType::counter, "",
+            "What the fleet's account has no room for, or cannot be: each time that it is told.");
+  out.add({{"what", "attempts"}}, left_out.attempts_refused);
+  out.add({{"what", "values"}}, left_out.values_dropped);
+  out.add({{"what", "levers"}}, left_out.levers_dropped);
+  out.add({{"what", "hosts"}}, left_out.hosts_dropped);
+  out.add({{"what", "days"}}, left_out.slices_dropped);
+  out.add({{"what", "numbers"}}, left_out.numbers_clamped);
 }
 
 void append_retention(Families& out, const RetentionCounts& retention) {

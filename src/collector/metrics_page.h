@@ -36,6 +36,7 @@ struct CollectorCounts {
   std::uint64_t questions_waiting = 0;  // for a worker
   std::uint64_t readers = 0;            // of live events
   std::uint64_t facts_unreadable = 0;
+  fleet::TableTroubles facts_left_out;
   std::optional<std::uint64_t> store_free_bytes;  // none: the store is not in a file system here
   WebhookCounts webhook;
   RetentionCounts retention;

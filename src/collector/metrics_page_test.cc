@@ -26,6 +26,7 @@ std::string page(std::string_view accept) {
   counts.intake.batches = 7;
   counts.intake.store_errors = 2;
   counts.store_free_bytes = 4096;
+  counts.facts_left_out.hosts_dropped = 5;
   counts.otlp = CollectorCounts::Otlp{};
   counts.otlp->sent.signals[0].dropped = 4;
   AlertCounts alerts;
@@ -46,6 +47,7 @@ TEST(MetricsPage, TellsOfTheCollector) {
   EXPECT_THAT(text,
               HasSubstr("headway_otlp_items_total{signal=\"spans\",outcome=\"dropped\"} 4\n"));
   EXPECT_THAT(text, HasSubstr("headway_collector_store_free_bytes 4096\n"));
+  EXPECT_THAT(text, HasSubstr("headway_collector_left_out_facts_total{what=\"hosts\"} 5\n"));
   EXPECT_THAT(text, HasSubstr("headway_fleet_regressions{state=\"open\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("headway_fleet_open_regressions{component=\"compile_cold\"} 3\n"));
   EXPECT_THAT(

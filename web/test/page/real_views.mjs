@@ -102,6 +102,12 @@ export function addViewChecks(harness, demo) {
         .getByRole("button", { name: /^Table: / })
         .evaluateAll((all) => all.map((one) => one.closest(".panel").id));
       ok(names.length >= 1, `${hash}: no table at all`);
+      const charts = await page
+        .locator(".panel:has(canvas, [role=img], .bars, .terms, .stack, .waterfall)")
+        .evaluateAll((all) => all.map((one) => one.id));
+      ok(charts.length >= 1, `${hash}: no chart at all`);
+      const bare = charts.filter((id) => !names.includes(id));
+      equal(bare, [], `${hash}: charts without a table`);
       for (const id of names) {
         const panel = page.locator(`[id="${id}"]`);
         await panel.getByRole("button", { name: /^Table: / }).click();

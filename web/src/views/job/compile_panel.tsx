@@ -15,6 +15,7 @@ export function CompilePanel({ answer }: { answer: Answer<Report> }) {
       empty={(report) =>
         (report.l2["compile_ns"] ?? 0) > 0 || report.compile_cache ? null : "Nothing was compiled."
       }
+      table={(report) => <CompileTable report={report} />}
     >
       {(report) => (
         <>
@@ -30,12 +31,48 @@ export function CompilePanel({ answer }: { answer: Answer<Report> }) {
   );
 }
 
+const kindsOf = (report: Report) => [
+  { name: "cold", ns: report.compile["cold_ns"] ?? 0 },
+  { name: "warm", ns: report.compile["warm_ns"] ?? 0 },
+  { name: "recompiled", ns: report.wasted["recompile_ns"] ?? 0 },
+];
+
+const ofWall = (ns: number, report: Report): string =>
+  percent((100 * ns) / Math.max(1, report.wall_ns));
+
+function CompileTable({ report }: { report: Report }) {
+  return (
+    <>
+      <table>
+        <caption class="hidden">Time spent compiling</caption>
+        <thead>
+          <tr>
+            <th scope="col">Compilation</th>
+            <th scope="col" class="num">
+              Time
+            </th>
+            <th scope="col" class="num">
+              Of the wall time
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {kindsOf(report).map((row) => (
+            <tr key={row.name}>
+              <th scope="row">{row.name}</th>
+              <td class="num">{durationNs(row.ns)}</td>
+              <td class="num">{ofWall(row.ns, report)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {report.compile_cache && <Cache cache={report.compile_cache} />}
+    </>
+  );
+}
+
 function CompileBars({ report }: { report: Report }) {
-  const rows = [
-    { name: "cold", ns: report.compile["cold_ns"] ?? 0 },
-    { name: "warm", ns: report.compile["warm_ns"] ?? 0 },
-    { name: "recompiled", ns: report.wasted["recompile_ns"] ?? 0 },
-  ];
+  const rows = kindsOf(report);
   const largest = Math.max(...rows.map((row) => row.ns), 1);
   return (
     <ol class="bars">
@@ -53,7 +90,7 @@ function CompileBars({ report }: { report: Report }) {
             )}
           </span>
           <span class="num">{durationNs(row.ns)}</span>
-          <span class="num muted">{percent((100 * row.ns) / Math.max(1, report.wall_ns))}</span>
+          <span class="num muted">{ofWall(row.ns, report)}</span>
         </li>
       ))}
     </ol>
