@@ -334,7 +334,7 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
   cache_.wait_until_pulled();
   record_pulled();
   if (cache_.on()) {
-    plan.chore = &cache_;
+    plan.chores = {&cache_, &ship_};
     cache_.begin_attempt(plan.progress == nullptr ? std::function<bool()>() : [this] {
       progress_.look();
       return progress_.all_stepped(kFirstSteps);

@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
+#include <fstream>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/job_path.h"
@@ -22,6 +25,8 @@ constexpr int kStartsMax = 100;
 constexpr int kLookMs = 5;
 constexpr std::int64_t kTellAfterNs = 2 * base::kNsPerSecond;
 constexpr const char* kLog = "ship.log";
+// Of ingest::Shipper's words.
+constexpr std::string_view kRefusal = "does not take records", kSaidBy = "headway: ";
 
 }  // namespace
 
@@ -47,7 +52,7 @@ void ShipKeeper::start() {
                                   place_.root, "--follow", "--wait", "7d", "--until-fd",
                                   fmt::to_string(kAliveFd)}};
   plan.program = "/proc/self/exe";
-  plan.errors = {base::job_dir(place_.root, place_.job) + "/" + kLog, true};
+  plan.errors = {log_path(), true};
   plan.descriptors = {{theirs.get(), kAliveFd}};
   plan.own_session = true;  // Ctrl-C is for us: there is something left to send then
   auto pid = base::start_process(plan);
@@ -57,13 +62,38 @@ void ShipKeeper::start() {
     place_.collector.clear();
     return;
   }
-  ++starts_;
+  if (++starts_ == 1) {
+    struct stat log{};
+    heard_bytes_ = ::stat(log_path().c_str(), &log) == 0 ? log.st_size : 0;
+    next_look_ns_ = base::monotonic_ns() + look_ns;
+  }
   pid_ = *pid;
   sweep_.spare(pid_);
   alive_ = std::move(write_end);
 }
 
+std::string ShipKeeper::log_path() const {
+  return base::job_dir(place_.root, place_.job) + "/" + kLog;
+}
+
+// A token that is missing had better be known while the job runs. Once: the sender goes on trying.
+void ShipKeeper::serve(std::int64_t now_ns) {
+  if (!next_look_ns_ || now_ns < *next_look_ns_) return;
+  next_look_ns_ = now_ns + look_ns;
+  std::ifstream log(log_path());
+  log.seekg(heard_bytes_);
+  for (std::string line; std::getline(log, line) && !log.eof();) {
+    heard_bytes_ += static_cast<std::int64_t>(line.size()) + 1;
+    if (line.find(kRefusal) == std::string::npos) continue;
+    if (line.starts_with(kSaidBy)) line.erase(0, kSaidBy.size());
+    console_.warn(line);
+    next_look_ns_.reset();
+    return;
+  }
+}
+
 void ShipKeeper::finish(bool hurried) {
+  next_look_ns_.reset();
   if (place_.collector.empty() || starts_ == 0) return;
   alive_.reset();
   const std::int64_t began_ns = base::monotonic_ns();
@@ -86,9 +116,8 @@ void ShipKeeper::finish(bool hurried) {
   if (late || status_ != 0) {
     console_.warn(fmt::format(
         "{} has not taken all records of this job: the next run with it sends the rest, "
-        "or `headway ship {} --to {}` does; why is in {}/{}",
-        place_.collector, place_.job, place_.collector, base::job_dir(place_.root, place_.job),
-        kLog));
+        "or `headway ship {} --to {}` does; why is in {}",
+        place_.collector, place_.job, place_.collector, log_path()));
   }
 }
 

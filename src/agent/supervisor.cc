@@ -111,7 +111,9 @@ int Supervisor::wait_ms() const {
   if (plan_.progress != nullptr && hang_watch_.on() && !policy_.tearing_down() && !any_pending()) {
     deadline_ns = std::min(deadline_ns.value_or(next_look_ns_), next_look_ns_);
   }
-  if (const auto due_ns = plan_.chore != nullptr ? plan_.chore->next_ns() : std::nullopt) {
+  for (const Chore* chore : plan_.chores) {
+    const auto due_ns = chore->next_ns();
+    if (!due_ns) continue;
     deadline_ns = std::min(deadline_ns.value_or(*due_ns), *due_ns);
   }
   if (last_step_until_ns_) {
@@ -169,7 +171,7 @@ void Supervisor::serve_once() {
   if (any_pending() && base::monotonic_ns() >= server_deadline_ns_) {
     start_status_ = start_pending_plainly("the fork server does not answer");
   }
-  if (plan_.chore != nullptr) plan_.chore->serve(base::monotonic_ns());
+  for (Chore* chore : plan_.chores) chore->serve(base::monotonic_ns());
   watch_for_hang();
   follow_last_step();
   send_to_live(policy_.on_deadline(base::monotonic_ns()));
@@ -289,7 +291,7 @@ void Supervisor::reap_adopted() {
       ::waitpid(info.si_pid, nullptr, 0);
       guard_.on_reaped(info.si_pid);
       if (plan_.server != nullptr) plan_.server->on_reaped(info.si_pid);
-      if (plan_.chore != nullptr) plan_.chore->on_reaped(info.si_pid);
+      for (Chore* chore : plan_.chores) chore->on_reaped(info.si_pid);
       if (plan_.replica != nullptr &&
           plan_.replica->on_reaped(info.si_pid, info.si_code != CLD_EXITED)) {
         sweep_.unspare(info.si_pid);

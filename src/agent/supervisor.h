@@ -45,7 +45,7 @@ struct AttemptPlan {
   std::function<void()> started;      // all ranks run: there is time for other things
   int first_rank = 0;                 // of the job, on this machine
   Companion* companion = nullptr;     // null: this machine is all there is
-  Chore* chore = nullptr;             // null: nobody wants a moment now and then
+  std::vector<Chore*> chores;         // that want a moment now and then
   RankProgress* progress = nullptr;   // null: nothing is known of the ranks' steps
   ReplicaKeeper* replica = nullptr;   // null: none is kept
   record::Board* board = nullptr;     // on which ranks ask whether to stop; null: none

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@
 #include "cli/serve_store.h"
 #include "cli/verb.h"
 #include "collector/collector.h"
+#include "collector/webhook.h"
+#include "net/curl_transport.h"
 #include "store/postgres_address.h"
 
 namespace headway::cli {
@@ -47,6 +50,7 @@ struct ServeOptions {
   bool check = false;
   bool demo = false;
   std::string back_up;
+  bool try_webhook = false;
   ServeCachesOptions caches;
 };
 
@@ -172,6 +176,10 @@ Status choose_retention(const ServeOptions& given, collector::RetentionOptions& 
 
 Status choose(const ServeOptions& given, collector::CollectorOptions& options) {
   if (Status status = parse_listen(given.listen, options.server); !status.ok()) return status;
+  if (given.certificate.empty() != given.key.empty()) {
+    return Status::invalid(given.key.empty() ? "--tls-cert needs --tls-key, too"
+                                             : "--tls-key needs --tls-cert, too");
+  }
   options.server.certificate_file = given.certificate;
   options.server.key_file = given.key;
   options.log = [](const std::string& line) { fmt::print(stderr, "headway serve: {}\n", line); };
@@ -258,6 +266,31 @@ int back_up(const ServeOptions& given) {
   return print_out(given.back_up + ": written\n");
 }
 
+// Whoever is told in earnest is told as those are, signature and all.
+int try_webhooks(const ServeOptions& given) {
+  collector::WebhookOptions options;
+  if (Status status = choose_webhooks(given, options); !status.ok()) return fail(status);
+  std::map<std::string, std::string> places = options.urls;  // by tenant
+  if (!options.url.empty()) places.emplace(collector::kOpenTenant, options.url);
+  if (places.empty()) {
+    return fail(Status::invalid("--try-webhook: there is none to try; name it with --webhook URL"));
+  }
+  net::CurlTransport transport(net::CurlOptions{});
+  int code = kExitOk;
+  for (const auto& [tenant, url] : places) {
+    collector::WebhookMessage message;
+    message.id = fmt::format("test-{}", base::real_ns());
+    message.body = Json({{"event", "test"}, {"tenant", tenant}}).dump();
+    const auto delivery = collector::deliver_webhook(transport, url, options.secret, message);
+    const bool taken = delivery.status >= 200 && delivery.status < 300;
+    if (!taken) code = kExitCheckFailed;
+    const int printed =
+        print_out(fmt::format("{}: {}{}\n", url, taken ? "taken: " : "not taken: ", delivery.why));
+    if (printed != kExitOk) return printed;
+  }
+  return code;
+}
+
 }  // namespace
 
 void add_serve(Verb& app, int& exit_code) {
@@ -301,6 +334,8 @@ void add_serve(Verb& app, int& exit_code) {
                    "Where to send metrics and spans of finished attempts: an OpenTelemetry "
                    "collector, as in http://127.0.0.1:4318")
       ->type_name("URL");
+  verb->add_flag("--try-webhook", given->try_webhook,
+                 "Only send each webhook a message of the event \"test\", and say what it answers");
   verb->add_flag("--demo", given->demo,
                  "A made-up fleet in a store that goes away: every view of the page, in seconds");
   verb->add_flag("--check", given->check, "Only read all of the store, and say what is wrong");
@@ -313,11 +348,14 @@ void add_serve(Verb& app, int& exit_code) {
       "  headway serve --demo\n"
       "  headway serve --store postgres://headway@db.example/headway\n"
       "  headway serve --check\n"
+      "  headway serve --webhook https://pager.example/hook --try-webhook\n"
       "  headway serve token add --role ingest --label cluster-a");
   add_serve_token(*verb, exit_code);
   verb->callback([verb, given, &exit_code] {
     if (verb->any_verb_was_named()) return;
-    if (given->check) {
+    if (given->try_webhook) {
+      exit_code = try_webhooks(*given);
+    } else if (given->check) {
       exit_code = check(*given);
     } else if (!given->back_up.empty()) {
       exit_code = back_up(*given);

@@ -44,6 +44,9 @@ Result<std::unique_ptr<store::Store>> open_store(const std::string& given, store
   if (store::is_postgres_url(*path)) {
     return store::open_postgres({.url = *path, .purpose = purpose});
   }
+  if (path->find("://") != std::string::npos) {
+    return Status::invalid(*path + ": is no store; give a file, or postgres://USER@HOST/DATABASE");
+  }
   const std::string folder = std::filesystem::path(*path).parent_path().string();
   if (!folder.empty() && purpose != store::Purpose::look) {
     if (Status status = base::make_dirs(folder); !status.ok()) return status;

@@ -69,8 +69,13 @@ int list(const TokenOptions& given) {
                         token.tenant, human_instant(token.created_ns, out_style()), token.label);
   }
   if (given.json) return print_json({{"tokens", rows}});
-  if (text.empty()) text = "no tokens: only this machine is served, and everybody on it\n";
-  return print_out(text);
+  if (!text.empty()) return print_out(text);
+  const auto had = (*store)->has_had_tokens();
+  if (!had.ok()) return fail_cleanly(had.status());
+  return print_out(had.value()
+                       ? "no tokens any more: nobody is let in until `headway serve token add` has "
+                         "made one\n"
+                       : "no tokens: only this machine is served, and everybody on it\n");
 }
 
 int remove(const TokenOptions& given) {

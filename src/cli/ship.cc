@@ -82,6 +82,9 @@ Result<ingest::ShipOptions> resolve(const ShipVerbOptions& given) {
   if (Status status = base::check_job_name(options.job); !status.ok()) return status;
   options.job_dir = base::job_dir(root.value(), options.job);
   options.every_host = given.every_host;
+  if (given.until_fd < 0 && !std::filesystem::is_directory(options.job_dir)) {
+    return interchange::no_such_job(options.job, root.value());
+  }
   const auto there = base::list_files(options.job_dir, base::kJournalSuffix, 2, 1u << 20);
   if (!there.ok()) return there.status();
   if (there.value().empty() && given.until_fd < 0) {
@@ -271,8 +274,8 @@ void add_ship(Verb& app, int& exit_code) {
   verb->add_flag("--json", given->json, "What was sent, for programs");
   verb->add_option("--until-fd", given->until_fd)->hidden();
   verb->footer(
-      "The token, where the collector wants one, is read from HEADWAY_TOKEN. Whatever was sent\n"
-      "before is not sent again.\n"
+      "The token, where the collector wants one, is read from HEADWAY_TOKEN. What the\n"
+      "collector has already counts once, however often it is sent.\n"
       "\n"
       "Examples:\n"
       "  headway ship nightly --to http://127.0.0.1:8743\n"

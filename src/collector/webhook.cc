@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "object_store/hash.h"
 
 namespace headway::collector {
@@ -53,6 +54,26 @@ std::string webhook_signature(std::string_view secret, std::string_view time_s,
   return "sha256=" + base::hex(object_store::hmac_sha256(key, fmt::format("{}.{}", time_s, body)));
 }
 
+WebhookDelivery deliver_webhook(net::Transport& transport, const std::string& url,
+                                const std::string& secret, const WebhookMessage& message) {
+  net::HttpRequest request;
+  request.method = "POST";
+  request.url = url;
+  const std::string time_s = fmt::to_string(base::real_ns() / base::kNsPerSecond);
+  request.headers = {{"content-type", "application/json"},
+                     {"x-headway-delivery", message.id},
+                     {"x-headway-timestamp", time_s}};
+  if (!secret.empty()) {
+    request.headers.emplace_back("x-headway-signature",
+                                 webhook_signature(secret, time_s, message.body));
+  }
+  request.body = std::as_bytes(std::span(message.body));
+  request.body_bytes_max = kAnswerBytesMax;
+  const net::Exchange exchange = transport.send(request);
+  if (exchange.failure != net::Failure::none) return {0, exchange.why};
+  return {exchange.answer.status, fmt::format("answers {}", exchange.answer.status)};
+}
+
 Webhook::Webhook(WebhookOptions options, std::unique_ptr<net::Transport> transport,
                  WebhookSource source, std::function<void(const std::string&)> log)
     : options_(std::move(options)),
@@ -91,28 +112,8 @@ const std::string& Webhook::url_of(const std::string& tenant) const {
   return own == options_.urls.end() ? options_.url : own->second;
 }
 
-// The status; 0: there was none.
-int Webhook::deliver(const WebhookMessage& message, std::string& why) {
-  net::HttpRequest request;
-  request.method = "POST";
-  request.url = url_of(message.tenant);
-  const std::string time_s = fmt::to_string(base::real_ns() / base::kNsPerSecond);
-  request.headers = {{"content-type", "application/json"},
-                     {"x-headway-delivery", message.id},
-                     {"x-headway-timestamp", time_s}};
-  if (!options_.secret.empty()) {
-    request.headers.emplace_back("x-headway-signature",
-                                 webhook_signature(options_.secret, time_s, message.body));
-  }
-  request.body = std::as_bytes(std::span(message.body));
-  request.body_bytes_max = kAnswerBytesMax;
-  const net::Exchange exchange = transport_->send(request);
-  if (exchange.failure != net::Failure::none) {
-    why = exchange.why;
-    return 0;
-  }
-  why = fmt::format("answers {}", exchange.answer.status);
-  return exchange.answer.status;
+WebhookDelivery Webhook::deliver(const WebhookMessage& message) {
+  return deliver_webhook(*transport_, url_of(message.tenant), options_.secret, message);
 }
 
 // What waits is what the source says, no more: an announcement that is overtaken is not told.
@@ -123,6 +124,7 @@ void Webhook::ask(std::unique_lock<std::mutex>& lock) {
   lock.lock();
   if (!all.ok()) return;  // the watcher says what is wrong with the store
   std::set<std::string> ids;
+  std::size_t too_old_now = 0;
   for (WebhookMessage& message : *all) {
     if (url_of(message.tenant).empty()) continue;
     ids.insert(message.id);
@@ -134,9 +136,16 @@ void Webhook::ask(std::unique_lock<std::mutex>& lock) {
     waiting_.emplace(std::move(id),
                      Waiting{std::move(message), back_off, INT64_MIN,
                              too_old ? std::optional(Told::given_up) : std::nullopt});
-    counts_.given_up += too_old ? 1 : 0;
+    too_old_now += too_old ? 1 : 0;
   }
+  counts_.given_up += too_old_now;
   std::erase_if(waiting_, [&](const auto& each) { return !ids.contains(each.first); });
+  if (too_old_now == 0) return;
+  lock.unlock();
+  log_(fmt::format("the webhook is not told of what was found more than {} ago: {}",
+                   base::format_duration(options_.give_up_ns),
+                   too_old_now == 1 ? "a message" : fmt::format("{} messages", too_old_now)));
+  lock.lock();
 }
 
 std::map<std::string, Webhook::Waiting>::iterator Webhook::next() {
@@ -151,7 +160,9 @@ void Webhook::tell(std::unique_lock<std::mutex>& lock, const std::string& id) {
   std::string trouble;
   lock.unlock();
   if (!told) {
-    const int status = deliver(message, trouble);
+    const WebhookDelivery delivery = deliver(message);
+    const int status = delivery.status;
+    trouble = delivery.why;
     const bool too_old = base::real_ns() - message.since_ns > options_.give_up_ns;
     if (status >= 200 && status < 300) {
       told = Told::taken;
@@ -160,7 +171,11 @@ void Webhook::tell(std::unique_lock<std::mutex>& lock, const std::string& id) {
       log_(fmt::format("the webhook refuses {} for good: {}", message.id, trouble));
     } else {
       if (too_old) told = Told::given_up;
-      if (trouble != last_trouble_) log_(fmt::format("the webhook is not taken: {}", trouble));
+      if (too_old) {
+        log_(fmt::format("the webhook's message {} is given up: {}", message.id, trouble));
+      } else if (trouble != last_trouble_) {
+        log_(fmt::format("the webhook is not taken: {}", trouble));
+      }
     }
     last_trouble_ = told == Told::taken ? "" : trouble;
   }

@@ -46,6 +46,15 @@ struct WebhookMessage {
   std::int64_t alert = 0, announcement_number = 0;  // whose it is
 };
 
+struct WebhookDelivery {
+  int status = 0;   // 0: there was no answer
+  std::string why;  // in words
+};
+
+// One request, signed where there is a secret.
+WebhookDelivery deliver_webhook(net::Transport& transport, const std::string& url,
+                                const std::string& secret, const WebhookMessage& message);
+
 enum class Told : std::uint8_t { taken, refused, given_up };
 [[nodiscard]] std::string_view told_name(Told told);
 
@@ -80,7 +89,7 @@ class Webhook {
   void tell(std::unique_lock<std::mutex>& lock, const std::string& id);
   [[nodiscard]] std::map<std::string, Waiting>::iterator next();
   [[nodiscard]] const std::string& url_of(const std::string& tenant) const;
-  int deliver(const WebhookMessage& message, std::string& why);
+  WebhookDelivery deliver(const WebhookMessage& message);
 
   const WebhookOptions options_;
   const std::unique_ptr<net::Transport> transport_;

@@ -148,6 +148,7 @@ TEST(Webhook, WhatIsTooOldIsGivenUp) {
   EXPECT_THAT(world.noted, UnorderedElementsAre("old given_up", "new taken"));
   EXPECT_THAT(world.got, ElementsAre("http://all new"));
   EXPECT_EQ(webhook->counts().given_up, 1u);
+  EXPECT_THAT(world.log, ElementsAre(HasSubstr("found more than 1d ago: a message")));
 }
 
 TEST(Webhook, ATenantHasItsOwnAndOthersHaveNone) {

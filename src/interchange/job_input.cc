@@ -44,21 +44,26 @@ std::string joined(const std::vector<std::string>& names) {
   return out;
 }
 
-Status no_such_input(const std::string& name, const std::string& root) {
+// `also`: what else it might have been, and is not.
+Status no_such(const std::string& name, std::string_view also, const std::string& root) {
   std::vector<std::string> jobs = recent_jobs(root);
   if (jobs.empty()) {
     return Status::not_found(fmt::format(
-        "{}: no such file, and no job of any name under {} (give --dir or set HEADWAY_DIR "
-        "if the jobs lie elsewhere)",
-        name, root));
+        "{}: {}no job of any name under {} (give --dir or set HEADWAY_DIR if the jobs lie "
+        "elsewhere)",
+        name, also, root));
   }
   // Near names first, then the most recent.
   std::stable_sort(jobs.begin(), jobs.end(), [&](const std::string& x, const std::string& y) {
     constexpr std::size_t kFar = SIZE_MAX;
     return base::nearness(name, x).value_or(kFar) < base::nearness(name, y).value_or(kFar);
   });
-  return Status::not_found(fmt::format("{}: no such file, and no such job under {}; there: {}",
-                                       name, root, joined(jobs)));
+  return Status::not_found(
+      fmt::format("{}: {}no such job under {}; there: {}", name, also, root, joined(jobs)));
+}
+
+Status no_such_input(const std::string& name, const std::string& root) {
+  return no_such(name, "no such file, and ", root);
 }
 
 struct Found {
@@ -186,6 +191,10 @@ std::vector<std::string> recent_jobs(const std::string& root) {
   std::vector<std::string> names;
   for (auto& [time, name] : found) names.push_back(std::move(name));
   return names;
+}
+
+Status no_such_job(const std::string& name, const std::string& root) {
+  return no_such(name, "", root);
 }
 
 Result<std::string> newest_job(const std::string& root, std::string_view otherwise) {

@@ -35,6 +35,8 @@ base::Result<event::JobStreams> load_job(std::string_view path_or_job, const Loa
 
 // Names of the jobs under `root`, the most recently changed first.
 std::vector<std::string> recent_jobs(const std::string& root);
+// The error for a name that none of them has: it lists those that there are, near names first.
+base::Status no_such_job(const std::string& name, const std::string& root);
 // The first of them; an error where there is none, with what to do `otherwise`.
 base::Result<std::string> newest_job(const std::string& root, std::string_view otherwise);
 

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/file.h"
 #include "net/http_session.h"
 
 namespace headway::net {
@@ -85,6 +87,9 @@ Status HttpServer::State::use_tls() {
   tls->set_options(asio::ssl::context::default_workarounds | asio::ssl::context::no_sslv2 |
                    asio::ssl::context::no_sslv3 | asio::ssl::context::no_tlsv1 |
                    asio::ssl::context::no_tlsv1_1);
+  for (const std::string& file : {options.certificate_file, options.key_file}) {
+    if (::access(file.c_str(), R_OK) != 0) return base::errno_status(file, "cannot be read", errno);
+  }
   beast::error_code error;
   tls->use_certificate_chain_file(options.certificate_file, error);
   if (error) {

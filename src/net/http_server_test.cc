@@ -341,7 +341,7 @@ TEST(ServerStart, SaysWhyItCannot) {
   options.key_file = "/no/such.key";
   none = HttpServer::start(options, echo);
   ASSERT_FALSE(none.ok());
-  EXPECT_THAT(none.status().message(), StartsWith("/no/such.pem: cannot be used"));
+  EXPECT_THAT(none.status().message(), StartsWith("/no/such.pem: cannot be read"));
   auto one = HttpServer::start(ServerOptions{}, echo);
   ASSERT_TRUE(one.ok());
   ServerOptions same;

@@ -1,11 +1,13 @@
 #include "store/sqlite.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <utility>
 
 #include "base/check.h"
+#include "base/file.h"
 
 namespace headway::store {
 
@@ -47,6 +49,9 @@ std::string advice(Code code) {
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Mode mode) {
   const bool writes = mode == Mode::write;
+  // Its owner's alone: what it tells of jobs is not everybody's. Only where there is none, because
+  // to close a file is to lose the locks that SQLite has on it.
+  if (writes) base::UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   sqlite3* db = nullptr;
   const int flags = (writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE) |
                     SQLITE_OPEN_NOMUTEX;

@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include "base/file.h"
 #include "store/batch_check.h"
@@ -427,9 +429,22 @@ Result<std::vector<std::string>> SqliteStore::check() {
   return out;
 }
 
+// A back-up may take the place of the one before it, and of nothing else.
+Status check_may_go(const std::string& path) {
+  constexpr std::string_view begins_with("SQLite format 3\0", 16);
+  std::ifstream file(path, std::ios::binary);
+  if (!file.is_open()) return {};
+  std::string begin(begins_with.size(), '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (begin.empty() || begin == begins_with) return {};
+  return Status::invalid(path + ": is no back-up of a store, and is left alone; give another name");
+}
+
 Status SqliteStore::back_up(const std::string& path) {
   auto from = reader();
   if (!from.ok()) return from.status();
+  if (Status status = check_may_go(path); !status.ok()) return status;
   const std::string half = path + ".tmp";
   {
     auto to = Connection::open(half, Connection::Mode::write);

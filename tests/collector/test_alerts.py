@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import http.client
 import json
+import os
 import queue
 import subprocess
 import threading
@@ -314,6 +315,7 @@ def test_who_may_acknowledge(collector: Collector, receiver: Receiver) -> None:
         (["--alert-target", "compile_colt=1d"], "no such component"),
         (["--alert-target", "loop=soon"], "--alert-target"),
         (["--announce-from", "-1"], "--announce-from"),
+        (["--try-webhook"], "--webhook URL"),
     ],
 )
 def test_wrong_options_are_told_in_a_line(tmp_path: Path, words: list[str], says: str) -> None:
@@ -325,3 +327,27 @@ def test_wrong_options_are_told_in_a_line(tmp_path: Path, words: list[str], says
     )
     assert done.returncode == 2 and says in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_a_webhook_is_tried(receiver: Receiver) -> None:
+    def trying(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [HEADWAY, "serve", "--try-webhook", "--webhook", *words],
+            env=os.environ | {"HEADWAY_WEBHOOK_SECRET": SECRET},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    receiver.answers = [500]
+    failed = trying(receiver.url)
+    assert failed.returncode == 1 and failed.stdout == f"{receiver.url}: not taken: answers 500\n"
+    taken = trying(f"blue={receiver.url}")
+    assert taken.returncode == 0 and taken.stdout == f"{receiver.url}: taken: answers 200\n"
+    assert [(one["event"], one["tenant"]) for one in receiver.got] == [
+        ("test", "default"),
+        ("test", "blue"),
+    ]
+    assert all(one["signed"] for one in receiver.got)
+    receiver.stop()
+    assert "not taken: " in trying(receiver.url).stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import stat
 import subprocess
 import time
 import urllib.error
@@ -93,6 +94,7 @@ def test_a_running_job_is_followed(collector: Collector, tmp_path: Path) -> None
     )
     seen: list[int] = []
     while len(seen) < 3:
+        assert job.poll() is None, job.communicate()[0]
         time.sleep(0.2)
         try:
             told = collector.get("/api/v1/jobs/live/report")
@@ -172,6 +174,10 @@ def test_tokens(collector: Collector, tmp_path: Path) -> None:
     assert '"status":401' in log and token not in log
     assert collector.serve("token", "rm", str(made["read"]["id"])).returncode == 0
     assert collector.serve("token", "rm", "77").returncode == 2
+    assert "nobody is let in" not in collector.serve("token", "ls").stdout
+    for role in made.values():
+        collector.serve("token", "rm", str(role["id"]))
+    assert "nobody is let in" in collector.serve("token", "ls").stdout, "it stays closed"
 
 
 def test_what_is_wrong_is_told_in_one_line(collector: Collector, tmp_path: Path) -> None:
@@ -191,13 +197,21 @@ def test_what_is_wrong_is_told_in_one_line(collector: Collector, tmp_path: Path)
 
     assert "serve token add" in fails("serve", *other, "--listen", "0.0.0.0:0")
     assert "ADDRESS:PORT" in fails("serve", *other, "--listen", "here")
-    assert "cannot be used as a certificate" in fails(
-        "serve", *other, "--listen", "127.0.0.1:0", "--tls-cert", "/no.pem", "--tls-key", "/no.key"
-    )
+    anywhere = [*other, "--listen", "127.0.0.1:0"]
+    tls = ["--tls-cert", "/no.pem", "--tls-key", "/no.key"]
+    assert "/no.pem: cannot be read: No such file" in fails("serve", *anywhere, *tls)
+    assert "--tls-cert needs --tls-key" in fails("serve", *anywhere, *tls[:2])
+    (tmp_path / "text").write_text("no certificate")
+    tls = ["--tls-cert", str(tmp_path / "text"), "--tls-key", str(tmp_path / "text")]
+    assert "cannot be used as a certificate" in fails("serve", *anywhere, *tls)
+    said = fails("serve", "--store", "mysql://x", "--listen", "127.0.0.1:0")
+    assert "mysql://x: is no store; give a file, or postgres://" in said
     assert "HEADWAY_COLLECTOR" in fails("ship", "small")
     assert "no collector's address" in fails("ship", "small", "--to", "here:1")
     (tmp_path / "jobs").mkdir()
-    fails("ship", "nobody", "--to", collector.url)
+    (tmp_path / "jobs/nobodi").mkdir()
+    said = fails("ship", "nobody", "--to", collector.url)
+    assert "no such job under" in said and "there: nobodi" in said
     (tmp_path / "damaged.db").write_bytes(b"x" * 9000)
     assert "not a database" in fails("serve", "--check", "--store", str(tmp_path / "damaged.db"))
 
@@ -207,7 +221,15 @@ def test_back_up_while_it_runs(collector: Collector, tmp_path: Path) -> None:
     run_job(tmp_path, "small", 30)
     ship(tmp_path, "small", collector.url)
     copy = tmp_path / "copy.db"
-    assert collector.serve("--back-up", str(copy)).returncode == 0
+    copy.write_text("somebody's notes")
+    refused = collector.serve("--back-up", str(copy))
+    assert refused.returncode == 2 and "is no back-up" in refused.stderr
+    assert copy.read_text() == "somebody's notes"
+    copy.unlink()
+    for _ in range(2):  # the second in the place of the first
+        assert collector.serve("--back-up", str(copy)).returncode == 0
+    for file in (copy, collector.store):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
     told = collector.get("/api/v1/jobs/small/report")
     assert collector.stop() == 0
     collector.store = copy

@@ -71,6 +71,23 @@ def test_a_collector_that_is_away_costs_a_note(tmp_path: Path, collector: Collec
     assert told(collector, "alone") == report(tmp_path, "alone")
 
 
+def test_a_token_that_is_missing_is_said_at_once(tmp_path: Path, collector: Collector) -> None:
+    """Not in a log only, and not when all is over."""
+    collector.start()
+    assert collector.serve("token", "add").returncode == 0
+    collector.kill()
+    collector.start()
+    process = start(tmp_path, "closed", 100_000, collector.url)
+    assert process.stdout is not None
+    line = next(line for line in process.stdout if "does not take records" in line)
+    assert line.startswith(f"headway: the collector at {collector.url} ")
+    assert "a token is needed" in line and "see HEADWAY_TOKEN" in line
+    assert process.poll() is None
+    process.terminate()
+    rest = process.communicate(timeout=120)[0]
+    assert "does not take records" not in rest, "once"
+
+
 def test_a_collector_that_dies_and_comes_back(tmp_path: Path, collector: Collector) -> None:
     collector.start()
     process = start(tmp_path, "through", 400, collector.url)
