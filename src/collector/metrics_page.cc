@@ -142,10 +142,10 @@ void append_sla(Families& out, std::vector<regress::SlaRow> rows) {
   std::ranges::stable_sort(rows, [](const auto& a, const auto& b) { return a.alerts > b.alerts; });
   if (rows.size() > components_max) rows.resize(components_max);
   out.begin("headway_fleet_time_to_alert_seconds", FamilyType::gauge, "seconds",
-            "From the beginning of regressions until they were found.");
+            "From the beginning of regressions until so large a share of them was found.");
   for (const regress::SlaRow& row : rows) {
-    out.add({{"component", row.component}, {"quantile", "0.5"}}, row.p50_s);
-    out.add({{"component", row.component}, {"quantile", "0.9"}}, row.p90_s);
+    out.add({{"component", row.component}, {"share", "0.5"}}, row.p50_s);
+    out.add({{"component", row.component}, {"share", "0.9"}}, row.p90_s);
   }
   out.begin("headway_fleet_time_to_alert_target_seconds", FamilyType::gauge, "seconds",
             "How soon they should be found.");

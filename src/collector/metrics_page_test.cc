@@ -95,7 +95,7 @@ TEST(MetricsPage, HowSoonRegressionsWereFoundOfSoManyComponentsAtMost) {
   const std::string text =
       metrics_answer(metric_families(counts, alerts, FleetCounters()), "*/*").body;
   EXPECT_THAT(text, HasSubstr("headway_fleet_time_to_alert_seconds{component=\"imports\","
-                              "quantile=\"0.9\"} 7200"));
+                              "share=\"0.9\"} 7200"));
   EXPECT_THAT(text, HasSubstr("headway_fleet_time_to_alert_target_seconds{component=\"imports\"} "
                               "172800"));
   EXPECT_THAT(text, HasSubstr("headway_fleet_alerts{component=\"imports\",late=\"yes\"} 2\n"));

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 from dashboard import queries
-from deploying import DEPLOY, HEADWAY, installed
+from deploying import DEPLOY, HEADWAY, installed, promtool
 from serving import Prometheus, collector, prometheus, ship, token, until
 
 FOLDER = DEPLOY / "prometheus"
@@ -108,6 +108,19 @@ def test_both_are_scraped_as_the_example_says(scene: Scene) -> None:
         ("default", "up", ""),
         ("research", "up", ""),
     }
+
+
+def test_promtool_has_nothing_to_say_of_a_real_page(scene: Scene) -> None:
+    """One that has regressions, too: a made-up page has what its maker thought of."""
+    older = urllib.request.Request(scene.demo + "/metrics", headers={"Accept": "text/plain"})
+
+    def told() -> str:
+        with urllib.request.urlopen(older, timeout=60) as answer:
+            return answer.read().decode()
+
+    until("a regression", lambda: "headway_fleet_time_to_alert_seconds{" in told())
+    done = promtool("check", "metrics", text=told())
+    assert done.returncode == 0 and done.stdout + done.stderr == "", done.stdout + done.stderr
 
 
 def test_rules_evaluate_without_an_error(scene: Scene) -> None:
