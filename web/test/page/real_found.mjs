@@ -40,7 +40,11 @@ export function addFoundChecks(harness, demo) {
       const { page } = await openPage(context, demo.base);
       await page.goto(demo.base);
       await settled(page);
-      const row = page.locator("#panel-verdict tbody tr", { hasText: "dlrm-ctr" });
+      // On some days its recoveries are found to be slower, too.
+      const row = page
+        .locator("#panel-verdict tbody tr", { hasText: "dlrm-ctr" })
+        .filter({ hasText: "warm compile at start" })
+        .first();
       const told = await row.innerText();
       for (const word of ["warm compile", "dlrm-ctr", "torch 2.13.1", text(began)])
         ok(told.includes(word), `"${word}" is not told: ${told}`);
@@ -48,7 +52,7 @@ export function addFoundChecks(harness, demo) {
       ok(box.y + box.height <= 800, "it is not on the first screen");
       await row.getByRole("link").first().click();
       await settled(page);
-      await page.getByText("What the dip of ETT% is made of").waitFor();
+      await page.getByText("What the dip of ETT% is made of").first().waitFor();
       await page.close();
     },
   );
