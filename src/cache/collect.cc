@@ -17,6 +17,7 @@ using base::Result;
 using base::Status;
 
 constexpr std::int64_t kWasteAgeNs = 24 * 3600 * base::kNsPerSecond;
+constexpr std::int64_t kLeftBehindNs = 14 * 24 * 3600 * base::kNsPerSecond;
 
 std::string folder_of_name(const std::string& name) {
   return name.substr(0, name.rfind('/'));
@@ -36,6 +37,7 @@ class Collector {
     std::ranges::sort(kept_, [](const Shelved& a, const Shelved& b) {
       return std::tie(a.modified_ns, a.name) < std::tie(b.modified_ns, b.name);
     });
+    for (const Shelved& one : kept_) newest_ns_[folder_of_name(one.name)] = one.modified_ns;
     done_.archives_before = kept_.size();
     done_.bytes_before = bytes();
     if (Status status = drop_old(); !status.ok()) return status;
@@ -97,14 +99,8 @@ class Collector {
   Status drop_large() {
     if (!options_.bytes_max || bytes() <= *options_.bytes_max) return {};
     if (*options_.bytes_max == 0) return empty();
-    std::map<std::string, std::string> current;  // of each family the folder of its newest
-    for (const Shelved& one : kept_) {
-      const std::string folder = folder_of_name(one.name);
-      current[folder_of_name(folder)] = folder;
-    }
     for (std::size_t i = 0; i < kept_.size() && bytes() > *options_.bytes_max;) {
-      const std::string folder = folder_of_name(kept_[i].name);
-      if (current.at(folder_of_name(folder)) == folder) {
+      if (!is_left_behind(folder_of_name(kept_[i].name))) {
         ++i;
         continue;
       }
@@ -113,6 +109,17 @@ class Collector {
     }
     if (bytes() <= *options_.bytes_max) return {};
     return shrink();
+  }
+
+  // Its family has gone on with another binding. One that is compiled for two kinds of machine goes
+  // on with both.
+  [[nodiscard]] bool is_left_behind(const std::string& folder) const {
+    const std::string family = folder_of_name(folder);
+    std::int64_t family_ns = 0;
+    for (const auto& [other, newest_ns] : newest_ns_) {
+      if (folder_of_name(other) == family) family_ns = std::max(family_ns, newest_ns);
+    }
+    return newest_ns_.at(folder) < family_ns - kLeftBehindNs;
   }
 
   // So many bytes at most for each folder that together they come to `sum`: small ones keep what
@@ -227,6 +234,7 @@ class Collector {
   const CollectOptions& options_;
   const std::string& scratch_;
   std::vector<Shelved> kept_;
+  std::map<std::string, std::int64_t> newest_ns_;  // by folder, before anything was merged
   Collected done_;
 };
 

@@ -1,8 +1,8 @@
 // Thinning out a shelf: what is too old goes, small archives of one binding become one, and if it
-// is still too large it is made to fit. Then those go first that are bound to what their family is
-// no longer compiled for, the oldest before the others; then of the families that have most the
-// oldest entries. No family loses all that it has: its next job would start cold. Only a bound of 0
-// empties the shelf.
+// is still too large it is made to fit. Then those go first whose binding their family has left
+// behind: it has archives of another one that are two weeks newer. After them, of the bindings that
+// have most, the oldest entries. No family loses all that it has: its next job would start cold.
+// Only a bound of 0 empties the shelf.
 #pragma once
 
 #include <cstdint>

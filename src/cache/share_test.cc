@@ -348,6 +348,24 @@ TEST(Collect, NoFamilyLosesAllThatItHas) {
   EXPECT_EQ((*archive)->index().entries[0].path, "ab/clarge20.so");
 }
 
+TEST(Collect, AFamilyThatIsCompiledForTwoKindsOfMachineKeepsBoth) {
+  Stage stage;
+  Binding other = test_binding();
+  other.gpu = "sm_90";
+  for (const int age : {3, 2, 1}) {
+    push_aged(stage, "one", test_binding(), age + 4, 50'000);
+    push_aged(stage, "one", other, age, 50'000);
+  }
+  std::uint64_t all_bytes = 0;
+  for (const Shelved& one : stage.list()) all_bytes += one.bytes;
+  const Collected done = stage.collect_with(
+      {.bytes_max = all_bytes / 2, .now_ns = 1000 * kDay, .trust = {}, .key = &stage.key.value()});
+  EXPECT_LE(done.bytes_after, all_bytes / 2);
+  std::set<std::string> folders;
+  for (const Shelved& one : stage.list()) folders.insert(one.name.substr(0, one.name.rfind('/')));
+  EXPECT_EQ(folders.size(), 2U);
+}
+
 TEST(Collect, WithoutAKeyTheLastOfAFamilyStaysAndItIsTold) {
   Stage stage;
   push_aged(stage, "one", test_binding(), 30, 50'000);

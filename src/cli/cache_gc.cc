@@ -113,7 +113,7 @@ void add_cache_gc(Verb& cache, int& exit_code) {
                    "Folder that jobs share, s3://bucket/prefix, or a collector: http://host:8743")
       ->required()
       ->type_name("PLACE");
-  verb->add_option("--max-size", options->max_size, "The oldest go until it is no more: 20G")
+  verb->add_option("--max-size", options->max_size, "What is oldest goes until it is no more: 20G")
       ->type_name("SIZE");
   verb->add_option("--max-age", options->max_age, "What was put there longer ago goes: 30d")
       ->type_name("TIME");

@@ -68,8 +68,7 @@ std::string to_text(const Archive& archive, bool entries) {
   add_fact(page, "torch", binding.torch + " " + binding.torch_git.substr(0, 12));
   add_fact(page, "python", binding.python);
   add_fact(page, "environment", binding.environment);
-  add_fact(page, "processor",
-           fmt::format("{}: {}", binding.arch, fmt::join(binding.cpu_flags, " ")));
+  add_fact(page, "machine", fmt::format("{}: {}", binding.arch, fmt::join(binding.cpu_flags, " ")));
   add_fact(page, "gpu", binding.gpu);
   add_kinds(page, index);
   if (!entries) return page.text();

@@ -206,7 +206,7 @@ void add_cache_pull(Verb& cache, int& exit_code) {
   add_trust_options(*verb, options->trust);
   add_binding_options(*verb, options->binding);
   verb->add_option("--max-archives", options->limits.archives_max,
-                   "No more than so many, the newest (default: 64)")
+                   "No more than so many, the largest (default: 64)")
       ->positive()
       ->type_name("N");
   verb->add_option("--max-bytes", options->limits.bytes_max,

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from collecting import HEADWAY, Collector
-from small_jobs import environment, finish, report, without_paths
+from small_jobs import environment, finish, report, run_small, without_paths
 from test_collector import SCRIPT, ship
 
 
@@ -58,6 +58,32 @@ def test_a_job_is_told_while_it_runs(tmp_path: Path, collector: Collector) -> No
     assert abs(total["ett_pct"]["value"] - whole["ett_pct"]) < 1e-9
     failures = collector.get("/api/v1/fleet/failures")["categories"]
     assert [each["count"] for each in failures] == [1]
+
+
+def test_what_caches_were_worth_reaches_the_fleet(tmp_path: Path, collector: Collector) -> None:
+    collector.start()
+    found = "hits=7 misses=1 bypasses=2 builds=0 original_ms=9000 spent_ms=1500"
+    pulled = "archives=1 files=40 bytes=1000 ms=120"
+    notes = [f"compile_cache.0={found}", f"compile_cache_pulled={pulled}"]
+    words = [word for note in notes for word in ("--attr", note)]
+    run_small(tmp_path, "cached", collector.url, 0.3, *words, "--attr", "devices=8")
+    run_small(tmp_path, "plain", collector.url)
+    told = report(tmp_path, "cached")["compile_cache"]
+    deadline = time.monotonic() + 60
+    while True:  # facts are kept a moment after their records
+        fleet = collector.get("/api/v1/fleet/rollup?by=size")
+        if fleet["total"]["jobs"] == 2 or time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    cache = fleet["total"]["compile_cache"]
+    for same in ("hits", "misses", "bypasses", "hit_pct", "coverage_pct"):
+        assert cache[same] == told[same], same
+    assert cache["saved_s"] == told["saved_ns"] / 1e9 == 7.5
+    assert abs(cache["saved_device_hours"] - 8 * 7.5 / 3600) < 1e-12
+    # The other job compiled nothing: it is not among those that a cache could have served.
+    assert (cache["attempts"], cache["asked"], cache["unpacked"]) == (1, 1, 1)
+    by_size = {group["key"]["size"]: group["compile_cache"] for group in fleet["groups"]}
+    assert by_size == {"8-63": cache, "1": None}
 
 
 def test_a_collector_that_is_away_costs_a_note(tmp_path: Path, collector: Collector) -> None:

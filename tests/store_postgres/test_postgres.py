@@ -14,7 +14,7 @@ from collecting import HEADWAY, Collector
 from collector_pair import Pair
 from postgres_servers import Server
 from sent_jobs import Job
-from small_jobs import without_paths
+from small_jobs import run_small, without_paths
 
 FULL = bool(os.environ.get("HEADWAY_TEST_FULL"))
 
@@ -83,6 +83,23 @@ def test_two_collectors_tell_the_same(pair: Pair, server: Server, tmp_path: Path
         assert settled(pair.collectors[0], job.name, wanted) == wanted
     (batches,) = server.sql("SELECT count(*) FROM headway.batch")
     assert int(batches[0]) > 10
+
+
+def test_what_caches_were_worth_is_told_by_all(pair: Pair, tmp_path: Path) -> None:
+    """One collector hears of it, and the others find it in the database, after a restart, too."""
+    note = "compile_cache.0=hits=7 misses=1 bypasses=2 original_ms=9000 spent_ms=1500"
+    run_small(tmp_path, "cached", pair.collectors[0].url, 0.3, "--attr", note)
+    pair.collectors[1].kill()
+    pair.collectors[1].start()
+    for collector in pair.collectors:
+        deadline = time.monotonic() + 60
+        while True:
+            cache = collector.get("/api/v1/fleet/rollup")["total"]["compile_cache"]
+            if cache is not None or time.monotonic() > deadline:
+                break
+            time.sleep(0.2)
+        assert (cache["hits"], cache["misses"], cache["saved_s"]) == (7, 1, 7.5), pair.logs()
+        assert (cache["attempts"], cache["asked"]) == (1, 0)
 
 
 def test_a_collector_that_is_killed_loses_nothing(pair: Pair, tmp_path: Path) -> None:
