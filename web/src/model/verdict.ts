@@ -33,7 +33,7 @@ function ettText(now: Group, past: Group | null, days: number): string {
   const change = ettChange(now, past);
   const ett = `ETT is ${percent(now.ett_pct.value)}`;
   if (change === null || !past) return `${ett}.`;
-  const than = `the ${days} days before`;
+  const than = days === 1 ? "the day before" : `the ${days} days before`;
   if (!differ(now.ett_pct, past.ett_pct)) return `${ett}, as in ${than}.`;
   const size = Math.abs(change).toFixed(1);
   return `${ett}, ${size} points ${change < 0 ? "below" : "above"} ${than}.`;
