@@ -133,6 +133,11 @@ export function dayText(day: string | null | undefined): string {
   return `${Number(parts[3])} ${MONTHS[Number(parts[2]) - 1]}`;
 }
 
+/** "9 Nov – 11 Nov", or a single day. */
+export function daysText(from: string, last: string): string {
+  return from === last ? dayText(from) : `${dayText(from)} – ${dayText(last)}`;
+}
+
 const two = (x: number): string => String(x).padStart(2, "0");
 
 /** "9 Nov 14:03" in UTC, as all days are; instants are Unix ns. */

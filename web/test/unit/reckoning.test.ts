@@ -79,6 +79,11 @@ describe("verdict", () => {
     const empty = { ...now, ett_pct: { value: null, low: null, high: null } };
     expect(verdict(none, empty, null, null, 30).level).toBe("unknown");
   });
+  test("one day is held against one day", () => {
+    expect(verdict([], with_ett(80, 1), with_ett(85, 1), losses, 1).detail).toMatch(
+      /points below the day before\.$/,
+    );
+  });
   test("whose doing, and what to do", () => {
     const one = regressions[0] as Regression;
     expect(culprit(one).text).toBe("revision r1842");

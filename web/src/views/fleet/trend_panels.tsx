@@ -118,6 +118,7 @@ export function TrendPanel(props: { state: FleetState; regressions: Regressions 
   const metric = useMetric();
   const answer = useApi<Trend>(fleetPath("trend", state, { metric: metric.name, by: state.by }));
   const marks = metric.name === "ett_pct" || metric.name === "time_to_start_s";
+  const days = answer.data?.days.length ?? 0;
   const choose = (from: string, last: string): void =>
     change({ from, to: addDays(last, 1), period: null });
   return (
@@ -125,7 +126,7 @@ export function TrendPanel(props: { state: FleetState; regressions: Regressions 
       id="trend"
       class="w8"
       title={`${metric.label} by day`}
-      note={state.by ? `by ${state.by}` : "with 95% range; drag to zoom"}
+      note={`${state.by ? `by ${state.by}` : "with 95% range"}${days > 1 ? "; drag to zoom" : ""}`}
       controls={
         metric.name !== "ett_pct" && (
           <a class="button" href={linkTo({ metric: null })}>
