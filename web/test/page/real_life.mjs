@@ -119,7 +119,7 @@ export function addLifeChecks(harness, demo) {
       await page.goto(`${base}/#/jobs`);
       await page.getByText("No job has been sent yet").waitFor();
       await page.goto(`${base}/#/regressions`);
-      await page.getByText("No regression is open").waitFor();
+      await page.locator("#panel-regressions").getByText("needs eight days with data").waitFor();
       ok(!page.url().includes(token), "the token is in the address");
       const kept = await page.evaluate(() => JSON.stringify(localStorage));
       ok(!kept.includes(token), "the token is kept beyond the tab");

@@ -39,6 +39,7 @@ export function FleetView() {
       <div class="grid">
         <VerdictPanel
           state={state}
+          first_day={dimensions.data?.first_day ?? null}
           regressions={regressions}
           now={now}
           past={past}

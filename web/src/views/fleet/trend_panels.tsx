@@ -4,6 +4,7 @@ import type { Doubt, Group, Metric, Regressions, Trend } from "../../api/types";
 import { useApi } from "../../api/use_api";
 import { TrendChart } from "../../charts/trend";
 import type { Line, Mark } from "../../charts/trend_options";
+import { beganDay } from "../../model/began";
 import { componentWords } from "../../model/buckets";
 import { addDays, unixSeconds } from "../../model/days";
 import { dayText, deltaInUnit, inUnit, keyText } from "../../model/format";
@@ -94,15 +95,17 @@ function linesOf(trend: Trend, label: string): Line[] {
   });
 }
 
+const markState = { open: "", acknowledged: " (acknowledged)", gone: " (gone)" };
+
 function marksOf(regressions: Regressions | null, state: FleetState): Mark[] {
   const { days } = state;
   if (!regressions || !days) return [];
   return regressions.regressions
-    .filter((one) => one.began_day >= days.from && one.began_day < days.to)
+    .filter((one) => beganDay(one) >= days.from && beganDay(one) < days.to)
     .filter((one) => concerns(one.stratum, state.where))
     .map((one) => ({
-      t_s: unixSeconds(one.began_day),
-      label: `${componentWords(one.component, one.label)} · ${keyText(one.stratum)}`,
+      t_s: unixSeconds(beganDay(one)),
+      label: `${componentWords(one.component, one.label)} · ${keyText(one.stratum)}${markState[one.state]}`,
       color: one.state === "open" ? "--bad" : "--muted",
       weight: (one.state === "open" ? 1e9 : 0) + one.device_hours_per_day,
     }));
