@@ -39,7 +39,7 @@ const columns: readonly Column<Host>[] = [
   {
     name: "q",
     label: "By chance",
-    text: "By chance: how likely so many failures are on a host like any other (q-value)",
+    hint: "How likely so many failures are on a host like any other, with as many hosts looked at (q-value)",
     num: true,
     sort: (row) => row.q_value,
     cell: (row) => chance(row.q_value),
