@@ -73,6 +73,7 @@ function seriesOf(props: TrendProps): { series: uPlot.Series[]; bands: uPlot.Ban
 
 /** Tick labels have no thin spaces to lose and no more digits than they need. */
 function tick(value: number, unit: string): string {
+  if (value >= 1e4 && unit !== "s") return `${value / 1000}k`;
   return inUnit(value, unit).replace(/\.0%$/, "%");
 }
 

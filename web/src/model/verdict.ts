@@ -85,7 +85,7 @@ export function verdict(
     };
   const top = losses?.losses[0];
   const rest = top
-    ? ` The largest loss is ${top.label}: ${deviceHours(top.device_hours)} device-hours.`
+    ? ` The largest loss is ${bucketOf(top.bucket)?.label ?? top.label}: ${deviceHours(top.device_hours)} device-hours.`
     : "";
   if (blind)
     return {

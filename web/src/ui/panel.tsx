@@ -94,7 +94,9 @@ function Body<T>(props: Props<T> & { shown: boolean }) {
       <Stale answer={answer} />
       {nothing !== null ? (
         <div class="told">
-          <p>{nothing}</p>
+          <p>
+            <Words text={nothing} />
+          </p>
         </div>
       ) : shown && props.table ? (
         <div class="scroll" tabIndex={0} role="group" aria-label={`${props.title}, as a table`}>

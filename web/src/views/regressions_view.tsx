@@ -180,8 +180,8 @@ function RegressionPanel({ one, answer, losses, ask }: OneProps) {
             <div>
               <h3>What the dip of ETT% is made of</h3>
               <p class="muted">
-                Of all jobs of {keyText(one.stratum)}, two weeks before against two after: not of{" "}
-                {componentWords(one.component, one.label)} alone.
+                Of all these jobs ({keyText(one.stratum)}), two weeks before against two after: not
+                of {componentWords(one.component, one.label)} alone.
               </p>
               <Terms one={one} />
             </div>

@@ -36,8 +36,24 @@ export function addStateChecks(harness) {
         .or(page.locator(".timeline canvas"))
         .first()
         .waitFor();
+      await page.close();
+    }),
+  );
+
+  harness.check("what is not there is told once, with a way on", (context) =>
+    withFixture({}, async (_, base) => {
+      const { page } = await openPage(context, base);
       await page.goto(`${base}/#/job/no-such-job`);
-      await page.getByText("no job no-such-job").first().waitFor();
+      await page.getByText("This collector has no job of this name").waitFor();
+      equal(await page.locator(".told").count(), 1, "times that it is said");
+      equal(await serious(page), [], "axe");
+      await page.getByRole("link", { name: "All jobs" }).click();
+      await page.locator("#panel-jobs tbody tr").first().waitFor();
+      await page.evaluate(() => (location.hash = "#/nope"));
+      await page.getByText("There is no view “nope” here").waitFor();
+      await page.locator("#panel-verdict").waitFor();
+      await page.getByRole("button", { name: "7 d" }).click();
+      await page.getByText("There is no view").waitFor({ state: "detached" });
       await page.close();
     }),
   );

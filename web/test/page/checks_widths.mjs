@@ -20,6 +20,18 @@ const flaws = (page) =>
     for (const cell of document.querySelectorAll("main tbody td, main .bars .num"))
       if (cell.clientWidth && cell.scrollWidth > cell.clientWidth + 2)
         found.push(`over its neighbour: ${cell.dataset.label ?? ""} ${cell.textContent}`);
+    for (const row of document.querySelectorAll("main thead tr")) {
+      const ends = [...row.cells]
+        .filter((cell) => cell.clientWidth && !cell.closest(".hidden"))
+        .map((cell) => {
+          const words = document.createRange();
+          words.selectNodeContents(cell.querySelector("button") ?? cell);
+          return Math.max(0, ...[...words.getClientRects()].map((one) => one.bottom));
+        })
+        .filter((end) => end > 0);
+      if (Math.max(...ends) - Math.min(...ends) > 1 && innerWidth > 1020)
+        found.push(`heads at different heights: ${row.innerText} ${ends}`);
+    }
     return [...new Set(found)].slice(0, 5);
   });
 

@@ -7,7 +7,14 @@ import type { Line, Mark } from "../../charts/trend_options";
 import { beganDay } from "../../model/began";
 import { componentWords } from "../../model/buckets";
 import { addDays, unixSeconds } from "../../model/days";
-import { dayText, deltaInUnit, inUnit, keyText } from "../../model/format";
+import {
+  besideFailures,
+  dayText,
+  deltaInUnit,
+  inUnit,
+  isNothing,
+  keyText,
+} from "../../model/format";
 import { concerns, differ } from "../../model/verdict";
 import { change, linkTo, useAddress } from "../../state/address";
 import { fleetPath, type FleetState } from "../../state/fleet_state";
@@ -20,6 +27,7 @@ interface MetricWords {
   unit: string;
   /** Said after the number. */
   of_what?: string;
+  beside?: (group: Group) => string;
   /** Higher is better. */
   up: boolean;
   of: (group: Group) => Doubt | null;
@@ -66,6 +74,7 @@ const METRICS: readonly MetricWords[] = [
     label: "Failure rate",
     unit: "",
     of_what: "per 1000 device-hours",
+    beside: (g) => besideFailures(g.user_errors),
     up: false,
     of: (g) => g.failures_per_1000_device_hours,
   },
@@ -284,6 +293,7 @@ function Multiple({ metric, state, now, past }: MultiplesProps & { metric: Metri
           <div class="head">
             <span class="big">{inUnit(now && metric.of(now)?.value, metric.unit)}</span>
             {metric.of_what && <span class="change">{metric.of_what}</span>}
+            {metric.beside && now && <span class="change">{metric.beside(now)}</span>}
             <Change metric={metric} now={now} past={past} />
           </div>
           <TrendChart
@@ -311,7 +321,8 @@ function Change({ metric, now, past }: Omit<MultiplesProps, "state"> & { metric:
   const sure = differ(x, y);
   if (!sure && Math.abs(delta) < 0.01 * Math.abs(x.value))
     return <span class="change">as before</span>;
-  const tone = !sure ? "" : delta > 0 === metric.up ? "good" : "bad";
+  const tone =
+    !sure || isNothing(delta, metric.unit) ? "" : delta > 0 === metric.up ? "good" : "bad";
   return (
     <span class={`change ${tone}`}>
       {deltaInUnit(delta, metric.unit)} <span class="muted">vs before</span>
