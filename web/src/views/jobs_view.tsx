@@ -6,7 +6,7 @@ import { onEvent } from "../api/live";
 import type { Dimensions, JobRow, Jobs } from "../api/types";
 import { useApi } from "../api/use_api";
 import { nowNs } from "../model/clock";
-import { ago, count, durationNs, percent, plural } from "../model/format";
+import { ago, count, durationInColumn, percent, plural } from "../model/format";
 import { change, useAddress } from "../state/address";
 import { apiPath, filters } from "../state/fleet_state";
 import { first, type Query } from "../state/query";
@@ -54,7 +54,7 @@ function columns(now_ns: number): readonly Column<JobRow>[] {
       label: "Wall time",
       num: true,
       sort: (row) => row.wall_ns,
-      cell: (row) => durationNs(row.wall_ns),
+      cell: (row) => durationInColumn(row.wall_ns / 1e9),
     },
     {
       name: "attempts",

@@ -4,7 +4,7 @@ import type { Report, ReportFailure } from "../../api/types";
 import type { Answer } from "../../api/use_api";
 import { categoryWords, originWords } from "../../model/buckets";
 import { endNext, endWords } from "../../model/ended";
-import { attemptText, count, durationNs, instant } from "../../model/format";
+import { attemptText, count, durationInColumn, instant } from "../../model/format";
 import { linkTo } from "../../state/address";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
@@ -61,14 +61,14 @@ function columns(report: Report): readonly Column<ReportFailure>[] {
       label: "Lost",
       num: true,
       sort: (row) => row.lost_ns,
-      cell: (row) => durationNs(row.lost_ns),
+      cell: (row) => durationInColumn(row.lost_ns / 1e9),
     },
     {
       name: "unsaved",
       label: "Unsaved",
       num: true,
       sort: (row) => row.unsaved_ns,
-      cell: (row) => durationNs(row.unsaved_ns),
+      cell: (row) => durationInColumn(row.unsaved_ns / 1e9),
     },
     {
       name: "recover",
@@ -77,7 +77,7 @@ function columns(report: Report): readonly Column<ReportFailure>[] {
       sort: (row) => row.time_to_recover_ns,
       cell: (row) =>
         row.time_to_recover_ns !== null
-          ? durationNs(row.time_to_recover_ns)
+          ? durationInColumn(row.time_to_recover_ns / 1e9)
           : goesOn(report)
             ? "not yet"
             : "it did not",
