@@ -13,7 +13,7 @@ import { TopBar } from "./views/topbar";
 const titles = { fleet: "Fleet", regressions: "Regressions", jobs: "Jobs", job: "" };
 
 export function App() {
-  const { view, job } = useAddress();
+  const { view, job, unknown } = useAddress();
   const main = useRef<HTMLElement>(null);
   const shown = useRef("");
   useEffect(() => {
@@ -40,6 +40,11 @@ export function App() {
       </a>
       <TopBar view={view} />
       <main id="main" ref={main} tabIndex={-1}>
+        {unknown !== undefined && (
+          <p class="stale" role="status">
+            There is no view “{unknown}” here; this is the fleet.
+          </p>
+        )}
         {view === "fleet" && <FleetView />}
         {view === "regressions" && <RegressionsView />}
         {view === "jobs" && <JobsView />}

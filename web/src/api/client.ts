@@ -1,7 +1,7 @@
 // Requests to the collector this page came from, and nowhere else.
 
 import { RequestQueue } from "./queue";
-import { token, wantToken } from "./token";
+import { heedRefusal, token } from "./token";
 
 const ANSWER_MAX_MS = 60_000;
 const queue = new RequestQueue();
@@ -21,8 +21,8 @@ export function headers(): HeadersInit {
   return given ? { Authorization: `Bearer ${given}` } : {};
 }
 
-async function failure(response: Response): Promise<ApiError> {
-  if (response.status === 401) wantToken();
+/** Why there is no answer, in the collector's words. */
+export async function failure(response: Response): Promise<ApiError> {
   let text = "";
   try {
     const body: unknown = await response.json();
@@ -30,6 +30,7 @@ async function failure(response: Response): Promise<ApiError> {
   } catch {
     // Not ours: a proxy's page, or cut off. The status has to do.
   }
+  heedRefusal(response.status, text);
   return new ApiError(response.status, text || `The collector answered ${response.status}.`);
 }
 

@@ -2,9 +2,9 @@
 // shown. fetch rather than EventSource, which cannot send a token. A tab that nobody looks at gives its
 // stream up: browsers open six connections to a host, and streams of six tabs would take them all.
 
-import { ApiError, headers } from "./client";
+import { ApiError, failure, headers } from "./client";
 import { EventStreamParser } from "./event_stream";
-import { onToken, tokenWanted, wantToken } from "./token";
+import { onToken, tokenWanted } from "./token";
 import type { LiveEvent } from "./types";
 
 export type Connection = "connecting" | "live" | "offline";
@@ -51,8 +51,8 @@ async function listen(): Promise<void> {
   look();
   try {
     const response = await fetch("/api/v1/events", { headers: headers(), signal: abort.signal });
-    if (response.status === 401) wantToken();
-    if (!response.ok || !response.body) throw new ApiError(response.status, "no stream");
+    if (!response.ok) throw await failure(response);
+    if (!response.body) throw new ApiError(response.status, "no stream");
     become("live");
     const parser = new EventStreamParser();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -3,6 +3,7 @@
 const KEY = "headway-token";
 const listeners = new Set<() => void>();
 let wanted = false;
+let said = "";
 
 export function token(): string | null {
   return sessionStorage.getItem(KEY);
@@ -15,10 +16,18 @@ function tell(): void {
   for (const listener of [...listeners]) listener();
 }
 
-/** The collector said 401. */
-export function wantToken(): void {
-  if (wanted) return;
+/** What the collector said of the token that it did not take. */
+export function tokenRefusal(): string {
+  return said;
+}
+
+/** The collector answered so to a question: where another token would help, one is asked for. One that
+ * may read and nothing else is good enough for that: what it may not change is told where it was tried. */
+export function heedRefusal(status: number, text: string): void {
+  const wrong_role = status === 403 && /needs one for read$/.test(text);
+  if (wanted || (status !== 401 && !wrong_role)) return;
   wanted = true;
+  said = text;
   tell();
 }
 

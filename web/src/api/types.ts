@@ -210,7 +210,9 @@ export interface Regression {
   component: string;
   label: string;
   stratum: Key;
-  began_day: string;
+  began_ns: number;
+  began_low_ns: number;
+  began_high_ns: number;
   found_ns: number;
   before: number;
   after: number;

@@ -18,14 +18,15 @@ const dayOf = (t_s: number): string => dayOfNs(t_s * 1e9);
 
 /** "ETT%: 91.2% on 21 Aug, 85.0% on 18 Nov, lowest 81.3% on 23 Oct." */
 export function trendWords(props: Pick<Props, "label" | "days_s" | "lines" | "unit">): string {
+  const text = (point: { value: number; i: number }): string =>
+    `${inUnit(point.value, props.unit)} on ${dayText(dayOf(props.days_s[point.i] ?? 0))}`;
   const told = props.lines.slice(0, 6).map((line) => {
     const known = line.value.flatMap((value, i) => (value === null ? [] : [{ value, i }]));
     const [begin, last] = [known[0], known.at(-1)];
     if (!begin || !last) return `${line.label}: no values`;
+    if (known.length === 1) return `${line.label}: ${text(begin)}`;
     const lowest = known.reduce((x, y) => (y.value < x.value ? y : x));
     const highest = known.reduce((x, y) => (y.value > x.value ? y : x));
-    const text = (point: { value: number; i: number }): string =>
-      `${inUnit(point.value, props.unit)} on ${dayText(dayOf(props.days_s[point.i] ?? 0))}`;
     return `${line.label}: ${text(begin)}, ${text(last)}; lowest ${text(lowest)}, highest ${text(highest)}`;
   });
   return `${props.label}. ${told.join(". ")}.`;
@@ -47,7 +48,7 @@ export function TrendChart(props: Props) {
         cursor: (own) => showTip(own, latest.current, tip.current),
         select: (own) => {
           const { left, width } = own.select;
-          if (width < 4) return;
+          if (width < 4 || latest.current.days_s.length < 2) return;
           const from = dayOf(own.posToVal(left, "x"));
           const last = dayOf(own.posToVal(left + width, "x"));
           own.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);

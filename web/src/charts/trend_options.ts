@@ -1,6 +1,7 @@
 // Options for uPlot: lines by day with the band of their doubt, and marks at days.
 
 import uPlot from "uplot";
+import { daysRange, onlyValue } from "../model/axis";
 import { faded } from "../model/color";
 import { inUnit } from "../model/format";
 import { placeLabels } from "../model/labels";
@@ -53,7 +54,7 @@ function seriesOf(props: TrendProps): { series: uPlot.Series[]; bands: uPlot.Ban
   const alpha = Number(color("--band")) * (props.lines.length > 1 ? 0.55 : 1);
   for (const line of props.lines) {
     const stroke = color(line.color);
-    const points = { show: props.days_s.length < 2, size: 5 };
+    const points = { show: onlyValue(line.value) !== null, size: 6 };
     series.push({
       label: line.label,
       stroke,
@@ -72,7 +73,28 @@ function seriesOf(props: TrendProps): { series: uPlot.Series[]; bands: uPlot.Ban
 
 /** Tick labels have no thin spaces to lose and no more digits than they need. */
 function tick(value: number, unit: string): string {
+  if (value >= 1e4 && unit !== "s") return `${value / 1000}k`;
   return inUnit(value, unit).replace(/\.0%$/, "%");
+}
+
+/** A band needs two days: the range of a single one is a line through its point. */
+function drawLoneRanges(plot: uPlot, { lines, days_s, bands }: TrendProps): void {
+  const { ctx } = plot;
+  if (!bands) return;
+  ctx.save();
+  ctx.lineWidth = 2 * devicePixelRatio;
+  for (const line of lines) {
+    const at = onlyValue(line.value);
+    const [low, high] = at === null ? [] : [line.low[at], line.high[at]];
+    if (at === null || low == null || high == null) continue;
+    const x = plot.valToPos(days_s[at] ?? 0, "x", true);
+    ctx.strokeStyle = faded(color(line.color), 0.5);
+    ctx.beginPath();
+    ctx.moveTo(x, plot.valToPos(low, "y", true));
+    ctx.lineTo(x, plot.valToPos(high, "y", true));
+    ctx.stroke();
+  }
+  ctx.restore();
 }
 
 const MARK_ROW_PX = 14;
@@ -142,7 +164,10 @@ export function trendOptions(
       drag: { x: true, y: false, setScale: false },
       points: { size: props.small ? 5 : 7 },
     },
-    scales: { x: { time: true }, y: { range: padded(props) } },
+    scales: {
+      x: { time: true, range: () => daysRange(props.days_s) },
+      y: { range: padded(props) },
+    },
     axes: [
       {
         ...axis,
@@ -166,7 +191,7 @@ export function trendOptions(
     hooks: {
       setCursor: [hooks.cursor],
       setSelect: [hooks.select],
-      draw: [(plot) => drawMarks(plot, marks)],
+      draw: [(plot) => drawLoneRanges(plot, props), (plot) => drawMarks(plot, marks)],
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import type { Waterfall } from "../api/types";
 import { type Bar, waterfallBars } from "../model/waterfall";
-import { deltaInUnit, inUnit } from "../model/format";
+import { deltaInUnit, inUnit, isNothing } from "../model/format";
 
 interface Props {
   data: Waterfall;
@@ -19,7 +19,7 @@ export function WaterfallChart({ data, before, after }: Props) {
         <li key={bar.name} class={bar.kind === "end" ? "whole" : ""}>
           <span class={bar.kind === "end" ? "" : "nowrap"}>{ends[bar.name] ?? bar.label}</span>
           <Plot bar={bar} />
-          <span class={`num ${tone(bar)}`}>
+          <span class={`num ${tone(bar, data.unit)}`}>
             {bar.kind === "end" ? inUnit(bar.value, data.unit) : deltaInUnit(bar.value, data.unit)}
           </span>
         </li>
@@ -28,8 +28,8 @@ export function WaterfallChart({ data, before, after }: Props) {
   );
 }
 
-function tone(bar: Bar): string {
-  if (!bar.sure) return "muted";
+function tone(bar: Bar, unit: string): string {
+  if (!bar.sure || (bar.kind !== "end" && isNothing(bar.value, unit))) return "muted";
   return bar.kind === "better" ? "good" : bar.kind === "worse" ? "bad" : "";
 }
 

@@ -112,6 +112,12 @@ export function categoryWords(name: string): string {
     .join(" ");
 }
 
+/** Whose doing a failure is; what is the user's or the scheduler's is in no count of failures. */
+export function originWords(origin: string): string {
+  if (origin === "user") return "user error, counted apart";
+  return origin === "preemption" ? "preemption, counted apart" : origin;
+}
+
 /** What change detection watches, in the words that the rest of the page has for it. */
 export function componentWords(component: string, label: string): string {
   const [, kind = "", name = component] = /^(\w+):(.*)$/.exec(component) ?? [];

@@ -54,13 +54,24 @@ export function duration(seconds: Maybe): string {
   return `${seconds < 0 ? MINUS : ""}<1${THIN}ns`;
 }
 
+/** With as many digits as the others of its column: "8.00 min" below "7.61 min". */
+export function durationInColumn(seconds: Maybe): string {
+  return duration(seconds).replace(/^(\D?)(\d+)(\.\d+)?(?=\D+$)/, (_, sign, whole, rest = "") => {
+    const digits = whole === "0" ? 0 : 3 - whole.length;
+    const decimals = digits > 0 ? `.${rest.slice(1).padEnd(digits, "0")}` : rest;
+    return `${sign}${whole}${decimals}`;
+  });
+}
+
 export function durationNs(ns: Maybe): string {
   return duration(missing(ns) ? null : ns / 1e9);
 }
 
+/** What is nearly all is not all. */
 export function percent(x: Maybe): string {
   if (missing(x)) return NOTHING;
   const text = Math.abs(x).toFixed(1);
+  if (text === "100.0" && x > 0 && x < 100) return ">99.9%";
   return `${x < 0 && text !== "0.0" ? MINUS : ""}${text}%`;
 }
 
@@ -71,7 +82,7 @@ export function points(x: Maybe): string {
 
 export function signed(x: number, size: (x: number) => string): string {
   const text = size(Math.abs(x));
-  if (/^[0.\s]*$/.test(text)) return text;
+  if (/^[0.]+\D*$/.test(text)) return text;
   if (text.startsWith("<")) return x < 0 ? `>${MINUS}${text.slice(1)}` : text;
   return (x < 0 ? MINUS : "+") + text;
 }
@@ -105,6 +116,11 @@ export function deltaInUnit(x: Maybe, unit: string): string {
   return signed(x, (v) => inUnit(v, unit));
 }
 
+/** Told as "0.0 points" or the like: neither better nor worse. */
+export function isNothing(x: number, unit: string): boolean {
+  return /^[0.]+\D*$/.test(deltaInUnit(x, unit));
+}
+
 /** With as many digits as it has: for tables, where small steps stand beside large ones. */
 export function deltaExact(x: Maybe, unit: string): string {
   if (missing(x)) return NOTHING;
@@ -131,6 +147,11 @@ export function dayText(day: string | null | undefined): string {
   const parts = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day ?? "");
   if (!parts) return NOTHING;
   return `${Number(parts[3])} ${MONTHS[Number(parts[2]) - 1]}`;
+}
+
+/** "9 Nov – 11 Nov", or a single day. */
+export function daysText(from: string, last: string): string {
+  return from === last ? dayText(from) : `${dayText(from)} – ${dayText(last)}`;
 }
 
 const two = (x: number): string => String(x).padStart(2, "0");
@@ -172,6 +193,11 @@ export function keyText(key: Partial<Record<string, string>>): string {
 export function chance(p: Maybe): string {
   if (missing(p)) return NOTHING;
   return p < 0.001 ? "<0.1%" : percent(100 * p);
+}
+
+/** Said after a number of failures, which these are not among. */
+export function besideFailures(user_errors: number): string {
+  return user_errors > 0 ? `+ ${plural(user_errors, "user error")}` : "";
 }
 
 export function plural(n: number, one: string, many = `${one}s`): string {

@@ -2,8 +2,10 @@
 // what the collector found and what the period before looked like.
 
 import type { Doubt, Group, Key, Loss, Losses, Regression } from "../api/types";
+import { beganDay } from "./began";
 import { bucketOf } from "./buckets";
 import { dayText, deviceHours, keyText, percent, plural } from "./format";
+import type { Unwatched } from "./watched";
 
 export type Level = "bad" | "warn" | "ok" | "unknown";
 
@@ -33,7 +35,7 @@ function ettText(now: Group, past: Group | null, days: number): string {
   const change = ettChange(now, past);
   const ett = `ETT is ${percent(now.ett_pct.value)}`;
   if (change === null || !past) return `${ett}.`;
-  const than = `the ${days} days before`;
+  const than = days === 1 ? "the day before" : `the ${days} days before`;
   if (!differ(now.ett_pct, past.ett_pct)) return `${ett}, as in ${than}.`;
   const size = Math.abs(change).toFixed(1);
   return `${ett}, ${size} points ${change < 0 ? "below" : "above"} ${than}.`;
@@ -53,6 +55,7 @@ export function verdict(
   past: Group | null,
   losses: Losses | null,
   days: number,
+  blind: Unwatched | null = null,
 ): Verdict {
   const open = regressions
     .filter((one) => one.state === "open")
@@ -61,24 +64,36 @@ export function verdict(
   if (now && now.ett_pct.value === null)
     return { level: "unknown", headline: "No job ran in this period", detail: "", open };
   if (open.length) {
-    const since = open.map((one) => one.began_day).sort()[0];
+    const since = open.map(beganDay).sort()[0];
     const cost = open.reduce((sum, one) => sum + one.device_hours_per_day, 0);
     const headline = `${plural(open.length, "open regression")} since ${dayText(since)}, costing ${deviceHours(cost)} device-hours a day`;
     return { level: "bad", headline, detail, open };
   }
-  if (!now) return { level: "unknown", headline: "No regression is open", detail, open };
+  if (!now) {
+    const headline = blind?.headline ?? "No regression is open";
+    return { level: "unknown", headline, detail: blind?.need ?? "", open };
+  }
   const change = ettChange(now, past);
   if (change !== null && change < 0 && past && differ(now.ett_pct, past.ett_pct))
     return {
       level: "warn",
-      headline: "ETT fell, and no single regression explains it",
+      headline: blind
+        ? "ETT fell, and there are not days enough to say by what"
+        : "ETT fell, and no single regression explains it",
       detail,
       open,
     };
   const top = losses?.losses[0];
   const rest = top
-    ? ` The largest loss is ${top.label}: ${deviceHours(top.device_hours)} device-hours.`
+    ? ` The largest loss is ${bucketOf(top.bucket)?.label ?? top.label}: ${deviceHours(top.device_hours)} device-hours.`
     : "";
+  if (blind)
+    return {
+      level: "unknown",
+      headline: blind.headline,
+      detail: `${blind.need} ${detail}${rest}`,
+      open,
+    };
   return { level: "ok", headline: "Nothing new is wrong", detail: detail + rest, open };
 }
 

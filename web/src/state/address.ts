@@ -16,7 +16,7 @@ addEventListener("popstate", () => {
 });
 addEventListener("hashchange", () => {
   const next = parseAddress(location.hash);
-  if (addressText(next) === addressText(current)) return;
+  if (addressText(next) === addressText(current) && next.unknown === current.unknown) return;
   current = next;
   tell();
 });
@@ -36,7 +36,8 @@ export function go(next: Address, how: "push" | "replace" = "push"): void {
 }
 
 export function change(changes: Changes, how: "push" | "replace" = "push"): void {
-  go({ ...current, query: changed(current.query, changes) }, how);
+  const { view, job, query } = current;
+  go({ view, job, query: changed(query, changes) }, how);
 }
 
 /** The address after some changes, for links that can be opened in another tab. */

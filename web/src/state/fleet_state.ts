@@ -46,9 +46,14 @@ export interface WaterfallState {
 export function fleetState(query: Query, last_day: string | null): FleetState {
   const from = first(query, "from");
   const to = first(query, "to");
-  const custom = isDay(from) && isDay(to) && from < to;
+  // `to` is left out in the address, as in the API, but a day and itself can only mean that day.
+  const custom = isDay(from) && isDay(to) && from <= to;
   const word = choice(query, "period", PERIODS, "30d");
-  const days = custom ? { from, to } : last_day ? lastDays(word, last_day) : null;
+  const days = custom
+    ? { from, to: to === from ? addDays(to, 1) : to }
+    : last_day
+      ? lastDays(word, last_day)
+      : null;
   return {
     period: custom ? "custom" : word,
     days,

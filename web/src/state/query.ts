@@ -8,6 +8,8 @@ export interface Address {
   /** Only of view "job". */
   job: string;
   query: Query;
+  /** What the address asked for, where there is no such view. */
+  unknown?: string;
 }
 
 const VIEWS: readonly View[] = ["fleet", "regressions", "jobs", "job"];
@@ -30,7 +32,7 @@ export function parseAddress(hash: string): Address {
   const view = VIEWS.find((known) => known === word) ?? "fleet";
   const job = decoded(rest.join("/"));
   if (view === "job") return job ? { view, job, query } : { view: "jobs", job: "", query };
-  return { view, job: "", query };
+  return { view, job: "", query, ...(word && word !== view ? { unknown: word } : {}) };
 }
 
 function splitOnce(text: string, mark: string): [string, string] {

@@ -2,7 +2,7 @@
 // question at a time; what is no longer wanted by the time it could be asked is not asked.
 
 import { ApiError } from "../api/client";
-import { token, wantToken } from "../api/token";
+import { heedRefusal, onToken, token, tokenWanted } from "../api/token";
 import { apiPath } from "../state/fleet_state";
 import type { Layer } from "./lanes";
 import { span, type Window } from "./window";
@@ -34,6 +34,7 @@ export class TimelineSource {
   private again = false;
   private serial = 0;
   private more = 0;
+  private stopHearing: () => void = () => {};
 
   constructor(
     private readonly job: string,
@@ -45,10 +46,14 @@ export class TimelineSource {
   }
 
   start(): void {
+    this.stopHearing = onToken(() => {
+      if (!tokenWanted() && this.error) this.retry();
+    });
     this.ask(null);
   }
 
   close(): void {
+    this.stopHearing();
     clearTimeout(this.timer);
     clearTimeout(this.settling);
     clearTimeout(this.refreshing);
@@ -160,7 +165,7 @@ export class TimelineSource {
       }
       this.more = 0;
     } else {
-      if (found.status === 401) wantToken();
+      heedRefusal(found.status, found.message);
       this.error = new ApiError(found.status, found.message);
     }
     this.changed();

@@ -9,6 +9,8 @@ export interface Column<Row> {
   label: ComponentChildren;
   /** For a narrow screen's cards and for screen readers, where the label is no text. */
   text?: string;
+  /** What the label means, for who points at it. */
+  hint?: string;
   num?: boolean;
   head?: boolean;
   class?: string;
@@ -91,6 +93,7 @@ function Heading<Row>({ column, by, choose }: HeadingProps<Row>) {
       scope="col"
       role="columnheader"
       class={column.num ? "num" : ""}
+      title={column.hint}
       aria-sort={mine ? (down ? "descending" : "ascending") : undefined}
     >
       {column.sort ? (

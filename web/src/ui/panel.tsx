@@ -94,7 +94,9 @@ function Body<T>(props: Props<T> & { shown: boolean }) {
       <Stale answer={answer} />
       {nothing !== null ? (
         <div class="told">
-          <p>{nothing}</p>
+          <p>
+            <Words text={nothing} />
+          </p>
         </div>
       ) : shown && props.table ? (
         <div class="scroll" tabIndex={0} role="group" aria-label={`${props.title}, as a table`}>
@@ -134,10 +136,10 @@ export function Failed({ error, retry }: { error: ApiError; retry: () => void })
 }
 
 function whatToDo(error: ApiError): string {
-  if (error.status === 0 || connectionState().connection === "offline")
-    return "Check that `headway serve` runs and that this machine reaches it; the page tries again by itself.";
   if (error.status === 401) return "Give a token of role read.";
   if (error.status === 403) return "This token may not see it; ask for one of role read.";
+  if (error.status === 0 || connectionState().connection === "offline")
+    return "Check that `headway serve` runs and that this machine reaches it; the page tries again by itself.";
   if (error.status === 404) return "It may have been removed, or the link is of another collector.";
   if (error.status >= 500) return "Retry; if it stays, look at the collector's log.";
   return "";

@@ -6,7 +6,7 @@ import { onEvent } from "../api/live";
 import type { Dimensions, JobRow, Jobs } from "../api/types";
 import { useApi } from "../api/use_api";
 import { nowNs } from "../model/clock";
-import { ago, count, durationNs, percent, plural } from "../model/format";
+import { ago, count, durationInColumn, percent, plural } from "../model/format";
 import { change, useAddress } from "../state/address";
 import { apiPath, filters } from "../state/fleet_state";
 import { first, type Query } from "../state/query";
@@ -54,7 +54,7 @@ function columns(now_ns: number): readonly Column<JobRow>[] {
       label: "Wall time",
       num: true,
       sort: (row) => row.wall_ns,
-      cell: (row) => durationNs(row.wall_ns),
+      cell: (row) => durationInColumn(row.wall_ns / 1e9),
     },
     {
       name: "attempts",
@@ -66,6 +66,7 @@ function columns(now_ns: number): readonly Column<JobRow>[] {
     {
       name: "failures",
       label: "Failures",
+      hint: "Of infrastructure or unknown origin; user errors and preemptions are counted apart",
       num: true,
       sort: (row) => row.failures,
       cell: (row) => <span class={row.failures ? "" : "muted"}>{count(row.failures)}</span>,
@@ -182,7 +183,7 @@ export function JobsView() {
         title="Jobs"
         note={
           answer.data &&
-          `${plural(rows.length, "job")}${more.cursor === null ? "" : " and more"}, ${running} running`
+          `${plural(rows.length, "job")}${more.cursor === null ? "" : " and more"}, ${running} running; user errors and preemptions are not among the failures`
         }
         answer={answer}
         rows={16}
@@ -191,7 +192,7 @@ export function JobsView() {
             ? null
             : asked
               ? "No job fits. Take a filter away, or search for less."
-              : "No job has been sent yet: headway ship JOB --to this collector."
+              : `No job has been sent yet. Start one with \`headway run --collector ${location.origin} train.py\`, or send what one has recorded: \`headway ship JOB --to ${location.origin}\`.`
         }
       >
         {() => (

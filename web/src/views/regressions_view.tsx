@@ -1,9 +1,20 @@
 // Every regression that was found: what, where, since when, why, and who has seen it.
 
 import { useEffect, useState } from "preact/hooks";
-import type { Loss, Losses, Regression, Regressions, RegressionTerm, Sla } from "../api/types";
+import type {
+  Dimensions,
+  Loss,
+  Losses,
+  Regression,
+  Regressions,
+  RegressionTerm,
+  Sla,
+} from "../api/types";
 import { useApi } from "../api/use_api";
+import { beganDay, beganRange } from "../model/began";
 import { bucketLabel, categoryWords, componentWords } from "../model/buckets";
+import { nowNs } from "../model/clock";
+import { dayOfNs } from "../model/days";
 import {
   attemptText,
   bothInUnit,
@@ -19,6 +30,7 @@ import {
   points,
 } from "../model/format";
 import { remedy } from "../model/verdict";
+import { type Unwatched, unwatched } from "../model/watched";
 import { change, useAddress } from "../state/address";
 import { choice, first } from "../state/query";
 import { Segments, StateBadge } from "../ui/controls";
@@ -35,7 +47,12 @@ export function RegressionsView() {
   const state = choice(query, "state", STATES, first(query, "id") ? "all" : "open");
   const answer = useApi<Regressions>(`/api/v1/regressions?state=${state}`);
   const losses = useApi<Losses>("/api/v1/fleet/losses");
+  const dimensions = useApi<Dimensions>("/api/v1/fleet/dimensions");
   const [asked, ask] = useState<Regression | null>(null);
+  const blind =
+    answer.data && dimensions.data
+      ? unwatched(answer.data, dimensions.data.first_day, dayOfNs(nowNs()))
+      : null;
   pinInLinks({});
   return (
     <>
@@ -52,8 +69,9 @@ export function RegressionsView() {
         />
         {answer.data && (
           <span class="muted">
-            {count(answer.data.series)} series watched, last checked{" "}
-            {instant(answer.data.checked_ns)} UTC
+            {blind
+              ? blind.headline
+              : `${count(answer.data.series)} series watched, last checked ${instant(answer.data.checked_ns)} UTC`}
             {answer.data.attempts_left_out > 0 &&
               `; the oldest ${count(answer.data.attempts_left_out)} attempts had no room`}
           </span>
@@ -61,7 +79,13 @@ export function RegressionsView() {
       </div>
       <div class="grid">
         <div class="w8">
-          <List answer={answer} losses={losses.data?.losses ?? []} state={state} ask={ask} />
+          <List
+            answer={answer}
+            blind={blind}
+            losses={losses.data?.losses ?? []}
+            state={state}
+            ask={ask}
+          />
         </div>
         <div class="w4">
           <SlaPanel answer={answer} />
@@ -74,6 +98,7 @@ export function RegressionsView() {
 
 interface ListProps {
   answer: ReturnType<typeof useApi<Regressions>>;
+  blind: Unwatched | null;
   losses: readonly Loss[];
   state: "open" | "all";
   ask: (one: Regression) => void;
@@ -81,7 +106,7 @@ interface ListProps {
 
 const rank = { open: 0, acknowledged: 1, gone: 2 };
 
-function List({ answer, losses, state, ask }: ListProps) {
+function List({ answer, blind, losses, state, ask }: ListProps) {
   const { query } = useAddress();
   const chosen = first(query, "id");
   // What somebody looks after is not open, whatever the collector counts to it.
@@ -108,9 +133,11 @@ function List({ answer, losses, state, ask }: ListProps) {
       answer={answer}
       rows={14}
       empty={() =>
-        state === "open"
-          ? "No regression is open. “all” shows those that were acknowledged or are gone."
-          : "No regression was ever found."
+        blind
+          ? `${blind.headline}. ${blind.need}`
+          : state === "open"
+            ? "No regression is open. “all” shows those that were acknowledged or are gone."
+            : "No regression was ever found."
       }
     >
       {() => null}
@@ -139,6 +166,7 @@ function RegressionPanel({ one, answer, losses, ask }: OneProps) {
       {() => (
         <>
           <Facts one={one} />
+          <p class="muted">{beganRange(one)}</p>
           <p>
             <Words text={remedy(one, losses)} />
           </p>
@@ -151,6 +179,10 @@ function RegressionPanel({ one, answer, losses, ask }: OneProps) {
           <div class="facts">
             <div>
               <h3>What the dip of ETT% is made of</h3>
+              <p class="muted">
+                Of all these jobs ({keyText(one.stratum)}), two weeks before against two after: not
+                of {componentWords(one.component, one.label)} alone.
+              </p>
               <Terms one={one} />
             </div>
             <div>
@@ -173,7 +205,7 @@ function Facts({ one }: { one: Regression }) {
     <dl class="strip">
       <div>
         <dt>Since</dt>
-        <dd>{dayText(one.began_day)}</dd>
+        <dd>{dayText(beganDay(one))}</dd>
       </div>
       <div>
         <dt>Before → after</dt>

@@ -1,7 +1,7 @@
-// Asked once, when the collector says 401; kept for this tab only.
+// Asked when the collector takes no question without one, or not with the one that it got.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { giveToken, onToken, token, tokenWanted } from "../api/token";
+import { giveToken, onToken, token, tokenRefusal, tokenWanted } from "../api/token";
 
 export function TokenDialog() {
   const [wanted, setWanted] = useState(tokenWanted());
@@ -26,8 +26,12 @@ function Asking() {
         }}
       >
         <h2 id="token-title">This collector wants a token</h2>
+        {token() && (
+          <p class="bad" role="alert">
+            The one that was given is not accepted: {tokenRefusal() || "it was refused"}.
+          </p>
+        )}
         <p class="muted">
-          {token() ? "The one that was given is not accepted. " : ""}
           One of role read will do; who runs the collector makes it with{" "}
           <code>headway serve token add --role read</code>. It stays in this tab.
         </p>

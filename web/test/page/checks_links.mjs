@@ -51,6 +51,21 @@ export function addLinkChecks(harness, fixture, base) {
     },
   );
 
+  harness.check("a single day stands in the middle of its chart", async (context) => {
+    const { page } = await openPage(context, base);
+    await page.goto(`${base}/#/fleet?from=2026-11-18&to=2026-11-19`);
+    await settled(page);
+    const label = await page.locator("#panel-trend [role=img]").getAttribute("aria-label");
+    ok(/^ETT% by day\. ETT%: [\d.]+% on 18 Nov\.$/.test(label), `it is told as ${label}`);
+    ok(!(await page.locator("#panel-verdict").innerText()).includes("1 days"), "1 day is no days");
+    const plot = await page.locator("#panel-trend .u-over").boundingBox();
+    await page.mouse.move(plot.x + plot.width / 3, plot.y + 60);
+    const point = await page.locator("#panel-trend .u-cursor-pt").first().boundingBox();
+    const at = (point.x + point.width / 2 - plot.x) / plot.width;
+    ok(Math.abs(at - 0.5) < 0.02, `it stands at ${at} of the width`);
+    await page.close();
+  });
+
   harness.check("jobs are searched and filtered, and the link says so", async (context) => {
     const { page } = await openPage(context, base);
     await page.goto(`${base}/#/jobs`);

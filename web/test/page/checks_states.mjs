@@ -36,8 +36,24 @@ export function addStateChecks(harness) {
         .or(page.locator(".timeline canvas"))
         .first()
         .waitFor();
+      await page.close();
+    }),
+  );
+
+  harness.check("what is not there is told once, with a way on", (context) =>
+    withFixture({}, async (_, base) => {
+      const { page } = await openPage(context, base);
       await page.goto(`${base}/#/job/no-such-job`);
-      await page.getByText("no job no-such-job").first().waitFor();
+      await page.getByText("This collector has no job of this name").waitFor();
+      equal(await page.locator(".told").count(), 1, "times that it is said");
+      equal(await serious(page), [], "axe");
+      await page.getByRole("link", { name: "All jobs" }).click();
+      await page.locator("#panel-jobs tbody tr").first().waitFor();
+      await page.evaluate(() => (location.hash = "#/nope"));
+      await page.getByText("There is no view “nope” here").waitFor();
+      await page.locator("#panel-verdict").waitFor();
+      await page.getByRole("button", { name: "7 d" }).click();
+      await page.getByText("There is no view").waitFor({ state: "detached" });
       await page.close();
     }),
   );
@@ -48,6 +64,44 @@ export function addStateChecks(harness) {
       await page.goto(`${base}/#/fleet?where=family:dlrm`);
       await page.getByText("1 open regression since 9 Nov").waitFor();
       await page.getByText("1 more open").waitFor();
+      await page.close();
+    }),
+  );
+
+  harness.check("what nobody could check is not called right", (context) =>
+    withFixture({ unwatched: true }, async (_, base) => {
+      const { page } = await openPage(context, base);
+      // Nothing lies before these days that ETT% could have fallen from.
+      await page.goto(`${base}/#/fleet?period=90d`);
+      await page.getByText("Not enough days yet to tell what is new").waitFor();
+      equal(await page.locator(".ok-level").count(), 0, "panels in green");
+      await page.getByRole("link", { name: "Regressions" }).click();
+      await page.locator("#panel-regressions").getByText("needs eight days with data").waitFor();
+      equal(await page.getByText("series watched").count(), 0, "times that series are counted");
+      await page.close();
+    }),
+  );
+
+  harness.check("user errors stand beside failures, in a job and in its fleet", (context) =>
+    withFixture({}, async (fixture, base) => {
+      const { page } = await openPage(context, base);
+      const [job, n] = fixture.fleet.jobs
+        .map(({ name }) => [
+          name,
+          fixture.answer(`/jobs/${name}/report`, new URLSearchParams()).l1.user_errors,
+        ])
+        .find(([, errors]) => errors > 0);
+      await page.goto(`${base}/#/job/${job}`);
+      await page.locator(".kpis").getByText(`+ ${n} user error`).waitFor();
+      await page.goto(`${base}/#/fleet`);
+      await page.locator("#panel-rollup").getByText("user error").first().waitFor();
+      await page
+        .locator("#panel-failures")
+        .getByText("user error, counted apart")
+        .first()
+        .waitFor();
+      await page.goto(`${base}/#/jobs`);
+      await page.locator("#panel-jobs .note", { hasText: "user errors" }).waitFor();
       await page.close();
     }),
   );

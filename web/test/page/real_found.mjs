@@ -30,8 +30,8 @@ export function addFoundChecks(harness, demo) {
         (one) => one.component === "compile_warm" && one.stratum.family === "dlrm-ctr",
       );
       ok(found, `not among ${JSON.stringify(regressions.map((one) => [one.label, one.stratum]))}`);
-      const began = Date.parse(found.began_day) / 1000 / DAY_S;
-      ok(Math.abs(began - (await day(REGRESSION_DAY))) <= 1, `it began on ${found.began_day}`);
+      const began = Math.floor(found.began_ns / 1e9 / DAY_S);
+      ok(Math.abs(began - (await day(REGRESSION_DAY))) <= 1, `it began on ${text(began)}`);
       equal(
         [found.separates[0].field, found.separates[0].value],
         ["torch", "2.13.1"],

@@ -19,6 +19,9 @@ async function withCollector(args, use) {
   }
 }
 
+const newToken = (role, store) =>
+  headway("serve", "token", "add", "--role", role, "--store", store).trim().split(/\s+/).at(-1);
+
 export function addLifeChecks(harness, demo) {
   harness.check("a job that runs gets longer by itself", async (context) => {
     const { page, complaints } = await openPage(context, demo.base);
@@ -87,10 +90,8 @@ export function addLifeChecks(harness, demo) {
     withCollector([], async (collector) => {
       const store = join(collector.folder, "store.db");
       collector.args = ["--store", store];
-      const token = headway("serve", "token", "add", "--role", "read", "--store", store)
-        .trim()
-        .split(/\s+/)
-        .at(-1);
+      const token = newToken("read", store);
+      const sending = newToken("ingest", store);
       const base = await collector.start();
       const { page, complaints } = await openPage(context, base);
       await page.goto(`${base}/#/fleet`);
@@ -99,7 +100,14 @@ export function addLifeChecks(harness, demo) {
       equal(await serious(page), [], "axe");
       await page.keyboard.type("wrong");
       await page.keyboard.press("Enter");
-      await page.getByText("is not accepted").waitFor();
+      await page.getByText("is not accepted: no such token").waitFor();
+      await page.getByRole("textbox", { name: "Token" }).fill(sending);
+      await page.keyboard.press("Enter");
+      const sentence = "this token is for ingest, and this needs one for read";
+      await dialog.getByText(sentence).waitFor();
+      equal(await serious(page), [], "axe of a token that may not read");
+      await page.reload();
+      await dialog.getByText(sentence).waitFor();
       await page.getByRole("textbox", { name: "Token" }).fill(token);
       await page.keyboard.press("Enter");
       await page.getByText("Nothing has been sent to this collector yet").waitFor();
@@ -111,7 +119,7 @@ export function addLifeChecks(harness, demo) {
       await page.goto(`${base}/#/jobs`);
       await page.getByText("No job has been sent yet").waitFor();
       await page.goto(`${base}/#/regressions`);
-      await page.getByText("No regression is open").waitFor();
+      await page.locator("#panel-regressions").getByText("needs eight days with data").waitFor();
       ok(!page.url().includes(token), "the token is in the address");
       const kept = await page.evaluate(() => JSON.stringify(localStorage));
       ok(!kept.includes(token), "the token is kept beyond the tab");

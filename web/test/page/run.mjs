@@ -8,6 +8,7 @@ import { chromiumPath, WAIT_MAX_MS, withBrowser } from "./browser.mjs";
 import { addLinkChecks } from "./checks_links.mjs";
 import { addStateChecks } from "./checks_states.mjs";
 import { addTimelineChecks } from "./checks_timeline.mjs";
+import { addWidthChecks } from "./checks_widths.mjs";
 import { Harness } from "./harness.mjs";
 
 if (!chromiumPath()) {
@@ -20,6 +21,7 @@ const base = await fixture.listen();
 const harness = new Harness();
 addLinkChecks(harness, fixture, base);
 addTimelineChecks(harness, fixture, base);
+addWidthChecks(harness, fixture, base);
 addStateChecks(harness);
 const only = process.argv[2];
 if (only) harness.checks = harness.checks.filter(({ name }) => name.includes(only));

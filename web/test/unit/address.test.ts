@@ -14,7 +14,9 @@ describe("addresses", () => {
 
   test("what is nonsense is the fleet, and a job without a name is the list", () => {
     expect(parseAddress("").view).toBe("fleet");
-    expect(parseAddress("#/nothing?x=1").view).toBe("fleet");
+    expect(parseAddress("#/nothing?x=1")).toMatchObject({ view: "fleet", unknown: "nothing" });
+    expect(parseAddress("#/").unknown).toBeUndefined();
+    expect(parseAddress("#/fleet").unknown).toBeUndefined();
     expect(parseAddress("#/job/").view).toBe("jobs");
     expect(parseAddress("#/job/%E0%A4%A").job).toBe("%E0%A4%A");
   });
@@ -46,6 +48,10 @@ describe("the fleet's state", () => {
     expect(days).toMatchObject({
       period: "custom",
       days: { from: "2026-11-01", to: "2026-11-03" },
+    });
+    expect(of("#/fleet?from=2026-11-03&to=2026-11-03").days).toEqual({
+      from: "2026-11-03",
+      to: "2026-11-04",
     });
     expect(of("#/fleet?from=2026-11-03&to=2026-11-01").period).toBe("30d");
     expect(of("#/fleet?from=yesterday&to=2026-11-01").period).toBe("30d");

@@ -2,13 +2,16 @@ import { describe, expect, test } from "vitest";
 import {
   ago,
   attemptText,
+  besideFailures,
   bytes,
   dayText,
   deltaExact,
   deltaInUnit,
   duration,
+  durationInColumn,
   instant,
   inUnit,
+  isNothing,
   keyText,
   number3,
   percent,
@@ -61,7 +64,35 @@ describe("durations", () => {
   ])("%s s is %s", (s, text) => expect(plain(duration(s))).toBe(text));
 });
 
+test("in a column all have as many digits", () => {
+  const column = [480, 456, 485.4, 90, 1110, 0, null, -480].map((s) => plain(durationInColumn(s)));
+  expect(column).toEqual([
+    "8.00 min",
+    "7.60 min",
+    "8.09 min",
+    "90.0 s",
+    "18.5 min",
+    "0 s",
+    "–",
+    "−8.00 min",
+  ]);
+});
+
+test("what is told as nothing is neither better nor worse", () => {
+  expect([0.04, -0.04, 0].map((x) => isNothing(x, "pct"))).toEqual([true, true, true]);
+  expect([0.06, -10].map((x) => isNothing(x, "pct"))).toEqual([false, false]);
+  expect(isNothing(0, "s")).toBe(true);
+  expect(isNothing(0.5, "s")).toBe(false);
+});
+
+test("user errors are told beside failures, where there are any", () => {
+  expect([0, 1, 12].map(besideFailures)).toEqual(["", "+ 1 user error", "+ 12 user errors"]);
+});
+
 test("shares have one decimal, and no minus zero", () => {
+  expect(percent(100)).toBe("100.0%");
+  expect(percent(99.967)).toBe(">99.9%");
+  expect(percent(99.94)).toBe("99.9%");
   expect(percent(87.752)).toBe("87.8%");
   expect(percent(-0.01)).toBe("0.0%");
   expect(points(-4.46)).toBe("−4.5 points");

@@ -7,6 +7,7 @@ import { channels, faded, packed } from "../../src/model/color";
 import { placeLabels } from "../../src/model/labels";
 import { groupSums, partsOf } from "../../src/model/partition";
 import { concerns, culprit, differ, remedy, verdict } from "../../src/model/verdict";
+import { unwatched } from "../../src/model/watched";
 import { waterfallBars } from "../../src/model/waterfall";
 import { sortRows } from "../../src/ui/data_table";
 import { FixtureServer } from "../fixture/server.mjs";
@@ -78,6 +79,37 @@ describe("verdict", () => {
     expect(verdict(none, with_ett(85, 1), with_ett(80, 1), losses, 30).level).toBe("ok");
     const empty = { ...now, ett_pct: { value: null, low: null, high: null } };
     expect(verdict(none, empty, null, null, 30).level).toBe("unknown");
+  });
+  test("nothing new is claimed only where something was looked at", () => {
+    const blind = unwatched({ series: 0, checked_ns: null }, "2026-11-18", "2026-11-18");
+    const said = verdict([], with_ett(80, 4), null, losses, 1, blind);
+    expect(said.level).toBe("unknown");
+    expect(said.headline).toMatch(/^Not enough days yet/);
+    expect(said.detail).toMatch(/eight days .* Data begins on 18 Nov\. ETT is 80\.0%\./);
+    expect(verdict([], null, null, null, 1, blind).headline).toBe(said.headline);
+    expect(verdict(regressions, with_ett(80, 4), null, losses, 1, blind).level).toBe("bad");
+    expect(verdict([], with_ett(80, 1), with_ett(85, 1), losses, 30, blind).headline).toMatch(
+      /not days enough/,
+    );
+  });
+  test("few days, no look yet and a look at nothing are told apart", () => {
+    const at = (series: number, checked_ns: number | null, first_day: string | null) =>
+      unwatched({ series, checked_ns }, first_day, "2026-11-18")?.headline.slice(0, 10);
+    expect(at(1, 1, "2026-11-18")).toBeUndefined();
+    expect(at(0, null, "2026-11-11")).toBe("Not enough");
+    expect(at(0, null, "2026-11-10")).toBe("Not checke");
+    expect(at(0, 1, "2026-08-10")).toBe("Not enough");
+    expect(at(0, null, null)).toBe("Not enough");
+  });
+  test("a regression began when the newest data say it did", () => {
+    const [one, ...others] = regressions.filter((each) => each.state === "open") as Regression[];
+    const later = { ...(one as Regression), began_ns: Date.parse("2026-11-12T03:36:00Z") * 1e6 };
+    expect(verdict([later, ...others], now, null, losses, 30).headline).toMatch(/since 12 Nov/);
+  });
+  test("one day is held against one day", () => {
+    expect(verdict([], with_ett(80, 1), with_ett(85, 1), losses, 1).detail).toMatch(
+      /points below the day before\.$/,
+    );
   });
   test("whose doing, and what to do", () => {
     const one = regressions[0] as Regression;

@@ -2,8 +2,8 @@
 
 import type { FailureCategory, Failures } from "../../api/types";
 import { useApi } from "../../api/use_api";
-import { categoryWords } from "../../model/buckets";
-import { count, deviceHours, duration, instant } from "../../model/format";
+import { categoryWords, originWords } from "../../model/buckets";
+import { count, deviceHours, duration, durationInColumn, instant } from "../../model/format";
 import { fleetPath, type FleetState } from "../../state/fleet_state";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
@@ -18,7 +18,12 @@ const columns: readonly Column<FailureCategory>[] = [
     sort: (row) => row.category,
     cell: (row) => categoryWords(row.category) || "not judged",
   },
-  { name: "origin", label: "Origin", sort: (row) => row.origin, cell: (row) => row.origin },
+  {
+    name: "origin",
+    label: "Origin",
+    sort: (row) => row.origin,
+    cell: (row) => originWords(row.origin),
+  },
   {
     name: "count",
     label: "Count",
@@ -45,7 +50,7 @@ const columns: readonly Column<FailureCategory>[] = [
     label: "Time to recover",
     num: true,
     sort: (row) => row.time_to_recover_s?.mean.value ?? null,
-    cell: (row) => duration(row.time_to_recover_s?.mean.value),
+    cell: (row) => durationInColumn(row.time_to_recover_s?.mean.value),
   },
   {
     name: "last",
@@ -121,8 +126,8 @@ function FailureBars({ rows }: { rows: readonly FailureCategory[] }) {
           </span>
           <span class="num muted">{count(row.count)} ×</span>
           <span class="advice">
-            {row.origin} · {count(row.jobs)} {row.jobs === 1 ? "job" : "jobs"} · back in{" "}
-            {duration(row.time_to_recover_s?.mean.value)}
+            {originWords(row.origin)} · {count(row.jobs)} {row.jobs === 1 ? "job" : "jobs"} · back
+            in {duration(row.time_to_recover_s?.mean.value)}
             {row.last && (
               <>
                 {" "}

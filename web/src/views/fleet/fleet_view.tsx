@@ -39,6 +39,7 @@ export function FleetView() {
       <div class="grid">
         <VerdictPanel
           state={state}
+          first_day={dimensions.data?.first_day ?? null}
           regressions={regressions}
           now={now}
           past={past}
@@ -63,9 +64,10 @@ function NoData() {
       <h1>Fleet</h1>
       <div class="told">
         <p>
-          <strong>Nothing has been sent to this collector yet.</strong> Send what a job has
-          recorded:
+          <strong>Nothing has been sent to this collector yet.</strong> Start a job that does:
         </p>
+        <code>headway run --collector {location.origin} train.py</code>
+        <p>Or send what one has recorded, and go on while it runs:</p>
         <code>headway ship JOB --to {location.origin} --follow</code>
       </div>
     </>

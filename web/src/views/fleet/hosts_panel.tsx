@@ -38,8 +38,8 @@ const columns: readonly Column<Host>[] = [
   },
   {
     name: "q",
-    label: "By chance",
-    text: "By chance: how likely so many failures are on a host like any other (q-value)",
+    label: "False alarm",
+    hint: "q-value: the share of false alarms among all hosts that stand out as much as this one",
     num: true,
     sort: (row) => row.q_value,
     cell: (row) => chance(row.q_value),

@@ -4,7 +4,15 @@ import type { Group, Rollup } from "../../api/types";
 import { useApi } from "../../api/use_api";
 import { GroupLegend, StackBar } from "../../charts/stack";
 import { byGroup } from "../../model/buckets";
-import { count, deviceHours, duration, keyText, number3, percent } from "../../model/format";
+import {
+  besideFailures,
+  count,
+  deviceHours,
+  durationInColumn,
+  keyText,
+  number3,
+  percent,
+} from "../../model/format";
 import { change, linkTo, useAddress } from "../../state/address";
 import { DIMENSIONS, fleetPath, type FleetState } from "../../state/fleet_state";
 import { choice } from "../../state/query";
@@ -68,22 +76,28 @@ function columns(state: FleetState, full: boolean): readonly Column<Group>[] {
       label: "To start",
       num: true,
       sort: (row) => row.time_to_start_s?.mean.value ?? null,
-      cell: (row) => duration(row.time_to_start_s?.mean.value),
+      cell: (row) => durationInColumn(row.time_to_start_s?.mean.value),
     },
     {
       name: "ttr",
       label: "To recover",
       num: true,
       sort: (row) => row.time_to_recover_s?.mean.value ?? null,
-      cell: (row) => duration(row.time_to_recover_s?.mean.value),
+      cell: (row) => durationInColumn(row.time_to_recover_s?.mean.value),
     },
     {
       name: "rate",
       label: "Failures / 1000 h",
       text: "Failures per 1000 device-hours",
+      hint: "Of infrastructure or unknown origin; user errors and preemptions are counted apart",
       num: true,
       sort: (row) => row.failures_per_1000_device_hours.value,
-      cell: (row) => number3(row.failures_per_1000_device_hours.value),
+      cell: (row) => (
+        <>
+          {number3(row.failures_per_1000_device_hours.value)}
+          {row.user_errors > 0 && <div class="muted">{besideFailures(row.user_errors)}</div>}
+        </>
+      ),
     },
     {
       name: "preempted",

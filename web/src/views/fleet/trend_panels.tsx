@@ -4,9 +4,17 @@ import type { Doubt, Group, Metric, Regressions, Trend } from "../../api/types";
 import { useApi } from "../../api/use_api";
 import { TrendChart } from "../../charts/trend";
 import type { Line, Mark } from "../../charts/trend_options";
+import { beganDay } from "../../model/began";
 import { componentWords } from "../../model/buckets";
 import { addDays, unixSeconds } from "../../model/days";
-import { dayText, deltaInUnit, inUnit, keyText } from "../../model/format";
+import {
+  besideFailures,
+  dayText,
+  deltaInUnit,
+  inUnit,
+  isNothing,
+  keyText,
+} from "../../model/format";
 import { concerns, differ } from "../../model/verdict";
 import { change, linkTo, useAddress } from "../../state/address";
 import { fleetPath, type FleetState } from "../../state/fleet_state";
@@ -19,6 +27,7 @@ interface MetricWords {
   unit: string;
   /** Said after the number. */
   of_what?: string;
+  beside?: (group: Group) => string;
   /** Higher is better. */
   up: boolean;
   of: (group: Group) => Doubt | null;
@@ -65,6 +74,7 @@ const METRICS: readonly MetricWords[] = [
     label: "Failure rate",
     unit: "",
     of_what: "per 1000 device-hours",
+    beside: (g) => besideFailures(g.user_errors),
     up: false,
     of: (g) => g.failures_per_1000_device_hours,
   },
@@ -94,15 +104,17 @@ function linesOf(trend: Trend, label: string): Line[] {
   });
 }
 
+const markState = { open: "", acknowledged: " (acknowledged)", gone: " (gone)" };
+
 function marksOf(regressions: Regressions | null, state: FleetState): Mark[] {
   const { days } = state;
   if (!regressions || !days) return [];
   return regressions.regressions
-    .filter((one) => one.began_day >= days.from && one.began_day < days.to)
+    .filter((one) => beganDay(one) >= days.from && beganDay(one) < days.to)
     .filter((one) => concerns(one.stratum, state.where))
     .map((one) => ({
-      t_s: unixSeconds(one.began_day),
-      label: `${componentWords(one.component, one.label)} · ${keyText(one.stratum)}`,
+      t_s: unixSeconds(beganDay(one)),
+      label: `${componentWords(one.component, one.label)} · ${keyText(one.stratum)}${markState[one.state]}`,
       color: one.state === "open" ? "--bad" : "--muted",
       weight: (one.state === "open" ? 1e9 : 0) + one.device_hours_per_day,
     }));
@@ -118,6 +130,7 @@ export function TrendPanel(props: { state: FleetState; regressions: Regressions 
   const metric = useMetric();
   const answer = useApi<Trend>(fleetPath("trend", state, { metric: metric.name, by: state.by }));
   const marks = metric.name === "ett_pct" || metric.name === "time_to_start_s";
+  const days = answer.data?.days.length ?? 0;
   const choose = (from: string, last: string): void =>
     change({ from, to: addDays(last, 1), period: null });
   return (
@@ -125,7 +138,7 @@ export function TrendPanel(props: { state: FleetState; regressions: Regressions 
       id="trend"
       class="w8"
       title={`${metric.label} by day`}
-      note={state.by ? `by ${state.by}` : "with 95% range; drag to zoom"}
+      note={`${state.by ? `by ${state.by}` : "with 95% range"}${days > 1 ? "; drag to zoom" : ""}`}
       controls={
         metric.name !== "ett_pct" && (
           <a class="button" href={linkTo({ metric: null })}>
@@ -280,6 +293,7 @@ function Multiple({ metric, state, now, past }: MultiplesProps & { metric: Metri
           <div class="head">
             <span class="big">{inUnit(now && metric.of(now)?.value, metric.unit)}</span>
             {metric.of_what && <span class="change">{metric.of_what}</span>}
+            {metric.beside && now && <span class="change">{metric.beside(now)}</span>}
             <Change metric={metric} now={now} past={past} />
           </div>
           <TrendChart
@@ -307,7 +321,8 @@ function Change({ metric, now, past }: Omit<MultiplesProps, "state"> & { metric:
   const sure = differ(x, y);
   if (!sure && Math.abs(delta) < 0.01 * Math.abs(x.value))
     return <span class="change">as before</span>;
-  const tone = !sure ? "" : delta > 0 === metric.up ? "good" : "bad";
+  const tone =
+    !sure || isNothing(delta, metric.unit) ? "" : delta > 0 === metric.up ? "good" : "bad";
   return (
     <span class={`change ${tone}`}>
       {deltaInUnit(delta, metric.unit)} <span class="muted">vs before</span>

@@ -3,12 +3,14 @@
 import { useState } from "preact/hooks";
 import type { Losses, Regression, Regressions, Rollup, Waterfall } from "../../api/types";
 import { type Answer, useApi } from "../../api/use_api";
+import { beganDay } from "../../model/began";
 import { componentWords } from "../../model/buckets";
 import { nowNs } from "../../model/clock";
-import { addDays, before, daysBetween } from "../../model/days";
+import { addDays, before, dayOfNs, daysBetween } from "../../model/days";
 import { mixShift, preemptionWave, shiftText } from "../../model/explain";
 import { ago, bothInUnit, count, dayText, deviceHours, keyText, number3 } from "../../model/format";
 import { concerns, culprit, remedy, shownRegressions, verdict } from "../../model/verdict";
+import { unwatched } from "../../model/watched";
 import { linkTo } from "../../state/address";
 import { fleetPath, type FleetState, waterfallPath } from "../../state/fleet_state";
 import { Panel } from "../../ui/panel";
@@ -17,21 +19,24 @@ import { AcknowledgeButton, AcknowledgeDialog } from "../acknowledge";
 
 interface Props {
   state: FleetState;
+  /** That any job has data of. */
+  first_day: string | null;
   regressions: Answer<Regressions>;
   now: Answer<Rollup>;
   past: Answer<Rollup>;
   losses: Answer<Losses>;
 }
 
-export function VerdictPanel({ state, regressions, now, past, losses }: Props) {
+export function VerdictPanel({ state, first_day, regressions, now, past, losses }: Props) {
   const [asked, ask] = useState<Regression | null>(null);
   const days = state.days ? daysBetween(state.days.from, state.days.to) : 0;
   const own = regressions.data?.regressions.filter((one) => concerns(one.stratum, state.where));
   // What is open is told even where the numbers of the period cannot be had.
   const waits = now.data === null && now.error === null;
+  const blind = regressions.data && unwatched(regressions.data, first_day, dayOfNs(nowNs()));
   const judged =
     own && !waits
-      ? verdict(own, now.data?.total ?? null, past.data?.total ?? null, losses.data, days)
+      ? verdict(own, now.data?.total ?? null, past.data?.total ?? null, losses.data, days, blind)
       : null;
   const open = regressions.data?.regressions.filter((one) => one.state === "open").length ?? 0;
   const elsewhere = open - (judged?.open.length ?? open);
@@ -180,7 +185,7 @@ function OpenRow({ one, losses, ask }: { one: Regression } & Omit<TableProps, "o
         </span>
       </th>
       <td role="cell" data-label="Since" class="nowrap">
-        {dayText(one.began_day)}
+        {dayText(beganDay(one))}
       </td>
       <td role="cell" data-label="Device-hours a day" class="num">
         {deviceHours(one.device_hours_per_day)}

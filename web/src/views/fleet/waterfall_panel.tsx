@@ -4,7 +4,7 @@ import type { Dimensions, Waterfall, WaterfallStep } from "../../api/types";
 import { useApi } from "../../api/use_api";
 import { WaterfallChart } from "../../charts/waterfall_chart";
 import { addDays, type Period } from "../../model/days";
-import { count, dayText, deltaExact, inUnit } from "../../model/format";
+import { count, daysText, deltaExact, inUnit } from "../../model/format";
 import { stepLabel } from "../../model/waterfall";
 import { change, useAddress } from "../../state/address";
 import { type FleetState, waterfallPath, waterfallState } from "../../state/fleet_state";
@@ -16,15 +16,14 @@ interface Props {
   dimensions: Dimensions | null;
 }
 
-const daysText = (days: Period): string =>
-  `${dayText(days.from)} – ${dayText(addDays(days.to, -1))}`;
+const periodText = (days: Period): string => daysText(days.from, addDays(days.to, -1));
 
 export function WaterfallPanel({ state, dimensions }: Props) {
   const { query } = useAddress();
   const wf = waterfallState(query, state, dimensions?.first_day ?? null);
   const answer = useApi<Waterfall>(wf && waterfallPath(state, wf));
-  const before = wf ? cohort(daysText(wf.a), wf.where_a) : "";
-  const after = wf ? cohort(daysText(wf.b), wf.where_b) : "";
+  const before = wf ? cohort(periodText(wf.a), wf.where_a) : "";
+  const after = wf ? cohort(periodText(wf.b), wf.where_b) : "";
   return (
     <Panel
       id="waterfall"

@@ -3,7 +3,7 @@
 import type { Report, ReportAttempt } from "../../api/types";
 import type { Answer } from "../../api/use_api";
 import { StackBar } from "../../charts/stack";
-import { attemptText, count, durationNs, instant, plural } from "../../model/format";
+import { attemptText, count, durationInColumn, instant, plural } from "../../model/format";
 import { l2Sums } from "../../model/partition";
 import { linkTo } from "../../state/address";
 import { StateBadge } from "../../ui/controls";
@@ -45,7 +45,7 @@ function columns(report: Report): readonly Column<ReportAttempt>[] {
       label: "Wall time",
       num: true,
       sort: (row) => row.end_ns - row.begin_ns,
-      cell: (row) => durationNs(row.end_ns - row.begin_ns),
+      cell: (row) => durationInColumn((row.end_ns - row.begin_ns) / 1e9),
     },
     {
       name: "where",

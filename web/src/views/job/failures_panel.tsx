@@ -2,11 +2,13 @@
 
 import type { Report, ReportFailure } from "../../api/types";
 import type { Answer } from "../../api/use_api";
-import { categoryWords } from "../../model/buckets";
-import { attemptText, count, durationNs, instant } from "../../model/format";
+import { categoryWords, originWords } from "../../model/buckets";
+import { endNext, endWords } from "../../model/ended";
+import { attemptText, count, durationInColumn, instant } from "../../model/format";
 import { linkTo } from "../../state/address";
 import { type Column, DataTable } from "../../ui/data_table";
 import { Panel } from "../../ui/panel";
+import { Words } from "../../ui/words";
 
 const SHOWN = 6;
 const AROUND_NS = 10 * 60e9;
@@ -35,10 +37,10 @@ function columns(report: Report): readonly Column<ReportFailure>[] {
       sort: (row) => row.category ?? row.origin,
       cell: (row) => (
         <>
-          {row.category ? categoryWords(row.category) : "not judged"}
+          {row.category ? categoryWords(row.category) : endWords(row)}
           <div class="muted nowrap">
-            {row.origin} · #{attemptText(row.attempt)}
-            {row.rank !== null && ` · rank ${row.rank}`}
+            {originWords(row.origin)} · #{attemptText(row.attempt)}
+            {row.rank !== null && row.category && ` · rank ${row.rank}`}
           </div>
         </>
       ),
@@ -47,21 +49,26 @@ function columns(report: Report): readonly Column<ReportFailure>[] {
       name: "reason",
       label: "The line that proves it",
       class: "reason",
-      cell: (row) => row.reason || ended(row),
+      cell: (row) =>
+        row.reason || (
+          <span class="said">
+            <Words text={endNext(row, report.job)} />
+          </span>
+        ),
     },
     {
       name: "lost",
       label: "Lost",
       num: true,
       sort: (row) => row.lost_ns,
-      cell: (row) => durationNs(row.lost_ns),
+      cell: (row) => durationInColumn(row.lost_ns / 1e9),
     },
     {
       name: "unsaved",
       label: "Unsaved",
       num: true,
       sort: (row) => row.unsaved_ns,
-      cell: (row) => durationNs(row.unsaved_ns),
+      cell: (row) => durationInColumn(row.unsaved_ns / 1e9),
     },
     {
       name: "recover",
@@ -69,16 +76,16 @@ function columns(report: Report): readonly Column<ReportFailure>[] {
       num: true,
       sort: (row) => row.time_to_recover_ns,
       cell: (row) =>
-        row.time_to_recover_ns === null ? "not yet" : durationNs(row.time_to_recover_ns),
+        row.time_to_recover_ns !== null
+          ? durationInColumn(row.time_to_recover_ns / 1e9)
+          : goesOn(report)
+            ? "not yet"
+            : "it did not",
     },
   ];
 }
 
-function ended(row: ReportFailure): string {
-  if (row.signal) return `ended by signal ${row.signal}`;
-  if (row.exit_code) return `exit code ${row.exit_code}`;
-  return "nothing was said";
-}
+const goesOn = (report: Report): boolean => report.running || report.state === "restarting";
 
 export function JobFailuresPanel({ answer }: { answer: Answer<Report> }) {
   const total = answer.data?.failures.length ?? 0;

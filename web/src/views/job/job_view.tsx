@@ -2,7 +2,15 @@
 
 import type { Report } from "../../api/types";
 import { useApi } from "../../api/use_api";
-import { count, durationNs, instant, keyText, percent, plural } from "../../model/format";
+import {
+  besideFailures,
+  count,
+  durationNs,
+  instant,
+  keyText,
+  percent,
+  plural,
+} from "../../model/format";
 import { mean } from "../../model/partition";
 import { apiPath } from "../../state/fleet_state";
 import { Kpi, StateBadge } from "../../ui/controls";
@@ -20,6 +28,7 @@ export function JobView({ job }: { job: string }) {
   const answer = useApi<Report>(apiPath(`/jobs/${encodeURIComponent(job)}/report`, {}));
   pinInLinks({});
   const report = answer.data;
+  if (!report && answer.error?.status === 404) return <NoSuchJob job={job} />;
   return (
     <>
       <div class="job-head">
@@ -57,6 +66,23 @@ export function JobView({ job }: { job: string }) {
   );
 }
 
+function NoSuchJob({ job }: { job: string }) {
+  return (
+    <>
+      <h1>{job}</h1>
+      <div class="told">
+        <p>
+          <strong>This collector has no job of this name.</strong> It may have been removed, or the
+          link is of another collector.
+        </p>
+        <a class="button" href="#/jobs">
+          All jobs
+        </a>
+      </div>
+    </>
+  );
+}
+
 const SHOWN = ["family", "team", "cluster", "hardware", "revision", "torch", "priority"];
 
 function Attributes({ report }: { report: Report }) {
@@ -71,6 +97,12 @@ function Attributes({ report }: { report: Report }) {
       ))}
     </ul>
   );
+}
+
+function recoveredWords({ l1 }: Report): string {
+  const n = l1.time_to_recover_ns.length;
+  if (n > 0) return `mean of ${plural(n, "recovery", "recoveries")}`;
+  return l1.failures + l1.user_errors + l1.preemptions > 0 ? "has not recovered" : "nothing failed";
 }
 
 function Headline({ report }: { report: Report }) {
@@ -94,12 +126,13 @@ function Headline({ report }: { report: Report }) {
       </Kpi>
       <Kpi label="Time to recover">
         {durationNs(mean(recoveries))}
-        <small>mean of {plural(recoveries.length, "recovery", "recoveries")}</small>
+        <small>{recoveredWords(report)}</small>
       </Kpi>
       <Kpi label="Failures">
-        <span class={l1.failures ? "bad" : ""}>{count(l1.failures)}</span>
+        <span class={l1.failures ? "bad" : ""}>{count(l1.failures)}</span>{" "}
+        <span class="beside">{besideFailures(l1.user_errors)}</span>
         <small>
-          {count(l1.preemptions)} preempted, {count(l1.user_errors)} by user
+          {count(l1.preemptions)} preempted{l1.user_errors > 0 && "; user errors are counted apart"}
         </small>
       </Kpi>
       <Kpi label="Unsaved training">

@@ -3,7 +3,7 @@
 import type { Report, ReportRank } from "../../api/types";
 import type { Answer } from "../../api/use_api";
 import { bucketLabel, groupColor } from "../../model/buckets";
-import { attemptText, count, durationNs, percent } from "../../model/format";
+import { attemptText, count, durationInColumn, durationNs, percent } from "../../model/format";
 import { linkTo } from "../../state/address";
 import { besideRank } from "../../timeline/timeline";
 import { type Column, DataTable } from "../../ui/data_table";
@@ -40,7 +40,7 @@ const stageColumns: readonly Column<Stage>[] = [
     label: "Held up the others",
     num: true,
     sort: (row) => row.held_up_ns,
-    cell: (row) => durationNs(row.held_up_ns),
+    cell: (row) => durationInColumn(row.held_up_ns / 1e9),
   },
 ];
 
@@ -137,7 +137,7 @@ function rankColumns(report: Report): readonly Column<ReportRank>[] {
       label: "Held up",
       num: true,
       sort: (row) => row.held_up_ns,
-      cell: (row) => durationNs(row.held_up_ns),
+      cell: (row) => durationInColumn(row.held_up_ns / 1e9),
     },
     {
       name: "critical",
