@@ -182,6 +182,9 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->jobs_ = std::make_unique<Jobs>(*out->store_, options.jobs);
   out->tables_ = std::make_unique<FleetTables>(*out->store_);
   if (auto read = out->tables_->refresh(); !read.ok()) return read.status();
+  for (const std::string& tenant : out->tables_->tenants()) {
+    out->book_.begin(tenant, *out->tables_->snapshot(tenant), base::real_ns());
+  }
   if (options.otlp) {
     out->otlp_ = std::make_unique<OtlpExport>(
         *out->jobs_, std::move(*options.otlp),

@@ -199,20 +199,33 @@ net::ServerAnswer metrics_answer(const std::vector<interchange::Family>& familie
   return answer;
 }
 
+// Null: there is no room for it.
+std::shared_ptr<MetricsBook::Page> MetricsBook::page_of(const std::string& tenant,
+                                                        const fleet::Snapshot& beginning,
+                                                        std::int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = pages_.find(tenant); found != pages_.end()) return found->second;
+  if (pages_.size() >= tenants_max) return nullptr;
+  auto page = std::make_shared<Page>();
+  page->counters.take(beginning, now_ns);
+  pages_.emplace(tenant, page);
+  return page;
+}
+
+void MetricsBook::begin(const std::string& tenant, const fleet::Snapshot& snapshot,
+                        std::int64_t now_ns) {
+  (void)page_of(tenant, snapshot, now_ns);
+}
+
 std::vector<interchange::Family> MetricsBook::families(const std::string& tenant,
                                                        const fleet::Snapshot& snapshot,
                                                        const std::optional<CollectorCounts>& counts,
                                                        const AlertCounts& alerts,
                                                        std::int64_t now_ns) {
-  std::shared_ptr<Page> page;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = pages_.find(tenant);
-    if (found != pages_.end()) page = found->second;
-    // One tenant too many is told of the collector alone.
-    if (!page && pages_.size() >= tenants_max) return metric_families(counts, alerts, {});
-    if (!page) page = pages_[tenant] = std::make_shared<Page>();
-  }
+  static const auto nothing = fleet::FleetTable().snapshot();
+  const std::shared_ptr<Page> page = page_of(tenant, *nothing, now_ns);
+  // One tenant too many is told of the collector alone.
+  if (!page) return metric_families(counts, alerts, {});
   const std::lock_guard lock(page->mutex);
   page->counters.take(snapshot, now_ns);
   return metric_families(counts, alerts, page->counters);

@@ -61,8 +61,10 @@ class MetricsBook {
  public:
   static constexpr std::size_t tenants_max = 1000;
 
-  // Counts `snapshot` in, and tells. Begins to count where it has not: best when the collector
-  // starts, for every tenant.
+  // When the collector starts, for every tenant that it finds: what there is by then is not
+  // counted.
+  void begin(const std::string& tenant, const fleet::Snapshot& snapshot, std::int64_t now_ns);
+  // Counts `snapshot` in, and tells. Of a tenant that has come since, all counts.
   [[nodiscard]] std::vector<interchange::Family> families(
       const std::string& tenant, const fleet::Snapshot& snapshot,
       const std::optional<CollectorCounts>& counts, const AlertCounts& alerts, std::int64_t now_ns);
@@ -72,6 +74,10 @@ class MetricsBook {
     std::mutex mutex;
     FleetCounters counters;
   };
+  [[nodiscard]] std::shared_ptr<Page> page_of(const std::string& tenant,
+                                              const fleet::Snapshot& beginning,
+                                              std::int64_t now_ns);
+
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Page>> pages_;
 };

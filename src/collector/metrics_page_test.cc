@@ -122,7 +122,9 @@ TEST(MetricsPage, TenantsAreCountedApart) {
       "headway_fleet_device_seconds_total{family=\"dlrm\",team=\"\",cluster=\"\",hardware=\"\","
       "group=\"effective\",bucket=\"effective\"} ";
   EXPECT_THAT(told("a"), HasSubstr(sample + "1\n"));
-  EXPECT_THAT(told("b"), HasSubstr(sample + "0\n")) << "it begins to count now";
+  book.begin("b", *table.snapshot(), kNow);
+  EXPECT_THAT(told("b"), HasSubstr(sample + "0\n")) << "it was there when the collector began";
+  EXPECT_THAT(told("c"), HasSubstr(sample + "1\n")) << "it has come since, asked for or not";
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ constexpr std::array<Row, kBuckets> kRows = {{
      "Keep images and binaries on the machines; restart inside the allocation instead of a new "
      "one."},
     {"imports", "imports",
-     "Start ranks from a fork server that has imported torch (headway run does)."},
+     "`python -X importtime` lists the slowest: drop them or import them where they are used, from "
+     "a local disk. headway run restarts ranks from a process that has imported torch."},
     {"device_init", "device initialisation",
      "Create contexts once, in parallel with other stages; leave out libraries that probe "
      "devices."},
