@@ -177,6 +177,10 @@ std::optional<regress::Known> known_of(const json& document) {
   const auto day = fleet::parse_day(field<std::string>(document, "began_day", ""));
   if (known.key.empty() || !day) return std::nullopt;
   known.began_day = *day;
+  const auto low_ns = field<std::int64_t>(document, "began_low_ns", 0);
+  const auto high_ns = field<std::int64_t>(document, "began_high_ns", 0);
+  if (low_ns != 0) known.low_day = fleet::day_of(low_ns);
+  if (high_ns != 0) known.high_day = fleet::day_of(high_ns);
   known.found_ns = field<std::int64_t>(document, "found_ns", 0);
   known.q_value = field<double>(document, "q_value", 1.0);
   if (const auto members = document.find("members");

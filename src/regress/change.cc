@@ -196,6 +196,11 @@ std::vector<Change> find_changes(const Evidence& evidence, const ChangeOptions& 
 
 std::optional<Change> change_near(const Evidence& evidence, std::int32_t began_day,
                                   std::int32_t days, const ChangeOptions& options) {
+  return change_between(evidence, began_day - days, began_day + days, options);
+}
+
+std::optional<Change> change_between(const Evidence& evidence, std::int32_t from_day,
+                                     std::int32_t to_day, const ChangeOptions& options) {
   if (evidence.size() < 2) return std::nullopt;
   const Search search(evidence, options);
   std::vector<std::size_t> splits;
@@ -203,15 +208,15 @@ std::optional<Change> change_near(const Evidence& evidence, std::int32_t began_d
   // Between the splits that are surely not this one.
   std::size_t first = 0, last = evidence.size();
   for (const std::size_t at : splits) {
-    if (evidence.day(at) < began_day - days) first = at;
-    if (evidence.day(at) > began_day + days) {
+    if (evidence.day(at) < from_day) first = at;
+    if (evidence.day(at) > to_day) {
       last = at;
       break;
     }
   }
   std::optional<Change> out;
   for (std::size_t at = first + 1; at < last; ++at) {
-    if (std::abs(evidence.day(at) - began_day) > days) continue;
+    if (evidence.day(at) < from_day || evidence.day(at) > to_day) continue;
     Change each = search.change(first, at, last);
     if (!out || each.z > out->z) out = each;
   }

@@ -67,7 +67,12 @@ struct Change {
 [[nodiscard]] std::vector<Change> find_changes(const Evidence& evidence,
                                                const ChangeOptions& options);
 
-// The likeliest rise near `began_day`, however weak: what became of a change that is known.
+// The likeliest rise from the first of these days to the last, however weak: what became of a
+// change that is known.
+[[nodiscard]] std::optional<Change> change_between(const Evidence& evidence, std::int32_t from_day,
+                                                   std::int32_t to_day,
+                                                   const ChangeOptions& options);
+// At most so many days from `began_day`.
 [[nodiscard]] std::optional<Change> change_near(const Evidence& evidence, std::int32_t began_day,
                                                 std::int32_t days, const ChangeOptions& options);
 

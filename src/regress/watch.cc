@@ -97,6 +97,14 @@ class Watcher {
     return {std::span(watched_).subspan(first, last - first), i - first};
   }
 
+  // From the first of these days to the last. It was told from few days of data: its beginning is
+  // looked for anew with more.
+  [[nodiscard]] std::pair<std::int32_t, std::int32_t> may_have_begun(const Known& known) const {
+    const std::int32_t day = known.began_day, near = options_.near_days, far = options_.doubt_days;
+    return {std::min(day - near, std::max(known.low_day, day - far)),
+            std::max(day + near, std::min(known.high_day, day + far))};
+  }
+
   // Once told, a regression stays one until its level is back or it cannot be seen any more.
   void find_known() {
     for (const Known& known : options_.known) {
@@ -105,8 +113,8 @@ class Watcher {
         const auto found = place_.find(member);
         if (found == place_.end()) continue;
         const Evidence& evidence = watched_[found->second].evidence;
-        const auto change =
-            change_near(evidence, known.began_day, options_.near_days, options_.change);
+        const auto [from, to] = may_have_begun(known);
+        const auto change = change_between(evidence, from, to, options_.change);
         if (!change) continue;
         seen = true;
         Candidate each;
@@ -125,8 +133,10 @@ class Watcher {
 
   [[nodiscard]] bool is_known(std::size_t series, const Change& change) const {
     return std::ranges::any_of(candidates_, [&](const Candidate& each) {
-      return each.known != nullptr && each.series == series &&
-             std::abs(each.known->began_day - change.began_day) <= options_.near_days;
+      if (each.known == nullptr || each.series != series) return false;
+      const auto [from, to] = may_have_begun(*each.known);
+      return (from <= change.began_day && change.began_day <= to) ||
+             std::abs(each.change.began_day - change.began_day) <= options_.near_days;
     });
   }
 
@@ -307,7 +317,6 @@ class Watcher {
   static void keep_known(const Known* known, Regression& out) {
     if (known == nullptr) return;
     out.key = known->key;
-    out.began_day = known->began_day;
     out.found_ns = known->found_ns;
     out.q_value = known->q_value;
   }
@@ -378,8 +387,13 @@ Findings watch(std::span<const AttemptFacts> facts, const WatchOptions& options,
 }
 
 Known known_of(const Regression& regression) {
-  return {regression.key, regression.members, regression.began_day, regression.found_ns,
-          regression.q_value};
+  return {.key = regression.key,
+          .members = regression.members,
+          .began_day = regression.began_day,
+          .low_day = fleet::day_of(regression.began_low_ns),
+          .high_day = fleet::day_of(regression.began_high_ns),
+          .found_ns = regression.found_ns,
+          .q_value = regression.q_value};
 }
 
 }  // namespace headway::regress

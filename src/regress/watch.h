@@ -40,6 +40,7 @@ struct Known {
   std::string key;
   std::vector<std::string> members;
   std::int32_t began_day = 0;
+  std::int32_t low_day = INT32_MAX, high_day = INT32_MIN;  // in which it lies, with 95%; else none
   std::int64_t found_ns = 0;
   double q_value = 0;
 };
@@ -49,10 +50,11 @@ struct WatchOptions {
   ChangeOptions change;
   DipOptions dip;
   SeparatorOptions separators;
-  double q_max = 0.15;                // false among what is announced, at most, as a share
-  double change_min_pct = 1;          // smaller ones are nobody's business
-  std::int32_t near_days = 3;         // changes this close together may be one
-  std::int32_t compared_days = 14;    // on each side, for explanations
+  double q_max = 0.15;              // false among what is announced, at most, as a share
+  double change_min_pct = 1;        // smaller ones are nobody's business
+  std::int32_t near_days = 3;       // changes this close together may be one
+  std::int32_t doubt_days = 7;      // so much may a first guess have been wrong, if it was in doubt
+  std::int32_t compared_days = 14;  // on each side, for explanations
   std::size_t regressions_max = 200;  // told; the dearest, and all that are known
   std::size_t attempts_max = 20;
   std::size_t judged_max = 500;  // rises that are looked at closely in one call; the surest

@@ -119,6 +119,27 @@ TEST(Watch, TheKeyStaysTheSameFromDayToDay) {
   EXPECT_EQ(found_ns.size(), 1u);
 }
 
+// It was told from few days. What more days say comes under the same key.
+TEST(Watch, AFirstGuessThatWasWrongIsPutRight) {
+  FleetModel model = small();
+  const std::int32_t day = model.first_day + kLearnDays + 1;
+  model.changes = {{0, kSetup, day, 1.3}};
+  Watching watching(model);
+  for (int i = 0; i < 3; ++i) watching.next_day();
+  ASSERT_EQ(watching.options.known.size(), 1u);
+  watching.options.known[0].began_day = day - 5;
+  watching.options.known[0].low_day = day - 6;
+  ASSERT_GE(watching.options.known[0].high_day, day - 1);
+  for (int i = 0; i < 5; ++i) {
+    watching.next_day();
+    ASSERT_EQ(watching.findings.regressions.size(), 1u);
+    EXPECT_EQ(watching.findings.regressions[0].verdict, Verdict::open);
+    EXPECT_EQ(watching.findings.regressions[0].began_day, day);
+    EXPECT_NEAR(watching.findings.regressions[0].change_pct, 30, 3);
+  }
+  EXPECT_EQ(watching.told.size(), 1u);
+}
+
 // Whatever there is of today, at whichever hour one looks.
 TEST(Watch, ADayThatIsNotOverDoesNotCount) {
   FleetModel model = small();
@@ -254,7 +275,11 @@ TEST(Watch, AWaveOfPreemptionsIsNoRegression) {
 TEST(Watch, AKnownOneWithoutDataHasVanished) {
   FleetModel model = small();
   Watching watching(model);
-  watching.options.known = {{"old", {"eval|family=none"}, model.first_day, 1, 0.01}};
+  watching.options.known = {{.key = "old",
+                             .members = {"eval|family=none"},
+                             .began_day = model.first_day,
+                             .found_ns = 1,
+                             .q_value = 0.01}};
   watching.next_day();
   EXPECT_EQ(watching.findings.vanished, std::vector<std::string>{"old"});
 }

@@ -1,5 +1,5 @@
-// When a regression began. `began_day` of the wire is part of the alert's name and stays what was said
-// first; the instants are reckoned anew with every day of data, and lead to what was released then.
+// When a regression began: by its first bad observation, which leads to what was released then. The
+// `began_day` of the wire is what whole days of data say, and may lie a day beside it.
 
 import type { Regression } from "../api/types";
 import { dayOfNs } from "./days";
