@@ -331,10 +331,11 @@ Result<AttemptResult> AttemptRunner::run(int restarts, const NodeAttempt* agreed
     plan.server_gone = [this, &plan] { warm_.start_again(plan.process(0)); };
   }
   ship_.start();
+  plan.chores.push_back(&ship_);
   cache_.wait_until_pulled();
   record_pulled();
   if (cache_.on()) {
-    plan.chores = {&cache_, &ship_};
+    plan.chores.push_back(&cache_);
     cache_.begin_attempt(plan.progress == nullptr ? std::function<bool()>() : [this] {
       progress_.look();
       return progress_.all_stepped(kFirstSteps);
