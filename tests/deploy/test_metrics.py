@@ -9,7 +9,17 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 LABEL_SETS_MAX = 50
 FLEET_LABELS = {"family", "team", "cluster", "hardware"}
-OTHER_LABELS = {"group", "bucket", "origin", "category", "of", "le", "state", "component"}
+OTHER_LABELS = {
+    "group",
+    "bucket",
+    "origin",
+    "category",
+    "of",
+    "le",
+    "state",
+    "component",
+    "outcome",
+}
 
 
 def test_promtool_has_nothing_to_say() -> None:

@@ -9,11 +9,11 @@ import re
 import runpy
 import shutil
 import signal
-import socket
 import uuid
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from free_ports import free_ports
 from marked_processes import processes_with
 from replica_machine import HEADWAY, MARK, PACKAGE, SCRIPTS, WAIT_MAX_S, wait_until
 
@@ -28,12 +28,6 @@ def be_a_rank(env: dict[str, str], log: str) -> None:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     runpy.run_path(str(SCRIPTS / "train_machines.py"), run_name="__main__")
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class Job:
@@ -100,7 +94,7 @@ class Machines:
             "OMP_NUM_THREADS": "1",
             "FOLDER": str(self.checkpoints),
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(free_port()),
+            "MASTER_PORT": str(free_ports(1)[0]),
             "WORLD_SIZE": str(len(machines) * local),
             "LOCAL_WORLD_SIZE": str(local),
             **{key: str(value) for key, value in variables.items()},

@@ -131,7 +131,8 @@ def test_a_server_that_is_restarted(pair: Pair, server: Server, tmp_path: Path) 
         server.start()
     check_all(pair, jobs)
     # One line for one trouble, not one a second.
-    assert pair.logs().count("\n") < 40 * times, pair.logs()
+    troubles = [line for line in pair.logs().splitlines() if not line.startswith("{")]
+    assert len(troubles) < 40 * times, pair.logs()  # the audit has a bound of its own
 
 
 def fail_over(pair: Pair, primary: Server, standby: Server) -> None:
