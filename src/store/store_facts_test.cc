@@ -32,7 +32,9 @@ std::vector<std::string> changed(Store& store, std::int64_t& seen,
   const base::Status status = store.facts(seen, [&](const FactRow& row) {
     EXPECT_GT(row.change, seen);
     seen = row.change;
-    const std::string text(reinterpret_cast<const char*>(row.bytes.data()), row.bytes.size());
+    // Not from data(), which is null where there are no bytes.
+    std::string text;
+    for (const std::byte one : row.bytes) text.push_back(static_cast<char>(one));
     out.push_back(row.tenant + "/" + row.job + " " + std::to_string(row.attempt) + ": " + text);
     return out.size() < rows_max;
   });

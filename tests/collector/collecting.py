@@ -12,6 +12,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from free_ports import free_ports
+
 ROOT = Path(__file__).resolve().parents[2]
 HEADWAY = os.environ.get("HEADWAY_BIN", str(ROOT / "build/headway"))
 
@@ -22,7 +24,7 @@ class Collector:
     def __init__(self, folder: Path) -> None:
         self.store = folder / "store.db"
         self.log = folder / "serve.log"
-        self.port = 0
+        self.port = free_ports(1)[0]  # one that is still free when it is started again
         self.process: subprocess.Popen[str] | None = None
 
     def start(self, *options: str, environment: dict[str, str] | None = None) -> None:
