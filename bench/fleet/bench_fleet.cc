@@ -106,7 +106,7 @@ std::vector<Question> questions(const MadeFleet::Settings& made) {
       {"rollup_day", "rollup_day", rollup(all, {{}, true})},
       {"rollup_torch", nullptr, rollup(all, {{D::torch}, false})},
       {"rollup_size_priority", nullptr, rollup(all, {{D::size, D::priority}, false})},
-      {"rollup_cluster_hardware_day", nullptr, rollup(all, {{D::cluster, D::hardware}, true})},
+      {"rollup_cluster_hardware", nullptr, rollup(all, {{D::cluster, D::hardware}, false})},
       {"trend_ett_family", "trend_ett_family", line("ett_pct", {D::family})},
       {"trend_start", "trend_start", line("time_to_start_s", {})},
       {"losses", "losses", [all](const Snapshot& s) { return *losses(s, all).ett_pct; }},
