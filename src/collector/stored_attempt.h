@@ -1,13 +1,16 @@
-// The batches of one attempt in a store, by journal: which slots are where, and the last unpacked
-// ones. Ranks of an attempt are read nearly in step, so a batch that one of them needs is needed by
-// its neighbours next. One thread.
+// The batches of one attempt in a store, by journal: which slots are where, the batches themselves
+// as long as they are small together, and the last unpacked ones. Ranks of an attempt are read
+// nearly in step, or one after the other: a batch that one of them needs is needed by its
+// neighbours next. One thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
@@ -25,10 +28,17 @@ struct StoredPart {
   std::uint32_t offset = 0;  // in the batch's slots
 };
 
+// More of an attempt is read again when it is needed.
+struct StoredLimits {
+  std::size_t kept_bytes_max = 16u << 20;      // as it is stored
+  std::size_t unpacked_bytes_max = 64u << 20;  // one batch more
+};
+
 class StoredAttempt {
  public:
   static base::Result<std::shared_ptr<StoredAttempt>> open(store::Store& store, store::JobKey job,
-                                                           std::uint64_t attempt);
+                                                           std::uint64_t attempt,
+                                                           const StoredLimits& limits = {});
 
   // In the order in which they came; empty: none.
   [[nodiscard]] const std::vector<StoredPart>& parts(const ingest::JournalId& journal) const;
@@ -40,14 +50,20 @@ class StoredAttempt {
     std::int64_t seq;
     std::vector<event::Record> slots;
   };
-  StoredAttempt(store::Store& store, store::JobKey job, std::uint64_t attempt)
-      : store_(store), job_(job), attempt_(attempt) {}
+  StoredAttempt(store::Store& store, store::JobKey job, std::uint64_t attempt,
+                const StoredLimits& limits)
+      : store_(store), job_(job), attempt_(attempt), limits_(limits) {}
+  base::Result<Unpacked> unpack(std::int64_t seq) const;
 
   store::Store& store_;
   store::JobKey job_;
   std::uint64_t attempt_;
+  StoredLimits limits_;
   std::map<ingest::JournalId, std::vector<StoredPart>> parts_;
+  std::unordered_map<std::int64_t, std::vector<std::byte>> kept_;  // by seq, as they are stored
+  std::size_t kept_bytes_ = 0;
   std::list<Unpacked> unpacked_;  // the newest used first
+  std::unordered_map<std::int64_t, std::list<Unpacked>::iterator> unpacked_by_seq_;
   std::size_t unpacked_bytes_ = 0;
 };
 

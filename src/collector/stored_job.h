@@ -15,8 +15,6 @@
 
 namespace headway::collector {
 
-inline constexpr std::size_t unpacked_bytes_max = 64u << 20;  // kept of an attempt's batches
-
 // Called when a stream is opened, with what decodes it: whoever reads the stream to its end can go
 // on with that where the stored slots end.
 using OnOpen =
