@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
-from replica_machine import SCRIPTS, Machine
+from replica_machine import SCRIPTS, Machine, Running
 
 SCRIPT = SCRIPTS / "dcp_round.py"
 SHARDED = SCRIPTS / "dcp_sharded.py"
+LOCKED = SCRIPTS / "dcp_locked.py"
 
 
 def ranks(machine: Machine, count: int, mode: str, code: int = 0) -> str:
@@ -48,6 +51,48 @@ def test_sharded_tensors(machine: Machine) -> None:
     output = run(2, "keep", code=1)
     assert "rows: a ShardedTensor cannot be saved by the checkpointer" in output
     assert machine.steps() == [3]
+
+
+def locked(machine: Machine, count: int, job: str, code: int = 0) -> str:
+    words = ("run", "--nproc", count, "--job", job, LOCKED)
+    return machine.headway(*words, HOW="plain", code=code)
+
+
+def test_nobody_else_saves_or_removes_while_it_saves(machine: Machine) -> None:
+    folder = machine.checkpoints
+    locked(machine, 1, "before")
+    saving = Running(machine, "--nproc", 2, "--job", "first", LOCKED, HOW="slow")
+    saving.wait_for("rank 1 writes")
+    by = rf"{folder}: in use by hw.dcp.Writer of the job first, pid \d+ on .*; wait until that"
+    output = locked(machine, 2, "second")
+    for rank in (0, 1):
+        assert re.search(rf"rank {rank} refused: {by}", output), output
+    assert re.search(by, machine.headway("ckpt", "prune", folder, "--last", 1, code=None))
+    assert re.search(by, machine.headway("run", SCRIPTS / "train.py", code=1, SURE=1))
+    Path(f"{folder}.go").touch()
+    assert saving.process.wait(timeout=60) == 0, saving.log.read_text()
+    assert saving.log.read_text().count("saved") == 2
+    assert locked(machine, 2, "second").count("saved") == 2
+    assert len(os.listdir(folder)) == 3 + len(["LATEST", ".lock"])
+
+
+def test_beside_a_checkpointer_it_is_refused(machine: Machine) -> None:
+    train = Running(machine, "--job", "trains", SCRIPTS / "train.py", SURE=1, PAUSE=3)
+    train.wait_for("rank 0 pauses after 3")
+    by = rf"rank 0 refused: {machine.checkpoints}: in use by the job trains, pid \d+"
+    assert re.search(by, locked(machine, 1, "other"))
+    assert not [
+        path for path in machine.checkpoints.glob("step-*/*.json") if "other" in path.read_text()
+    ]
+    Path(f"{machine.checkpoints}.go").touch()
+    assert train.process.wait(timeout=60) == 0, train.log.read_text()
+
+
+def test_a_save_that_failed_does_not_lock_the_next_one_out(machine: Machine) -> None:
+    output = machine.headway("run", "--nproc", 2, "--job", "j", LOCKED, HOW="twice")
+    assert output.count("refused: broken on purpose") == 2, output
+    assert output.count("saved") == 2, output
+    assert machine.steps() == [2]
 
 
 def test_a_flipped_bit_is_never_loaded(machine: Machine) -> None:
