@@ -38,11 +38,12 @@ from torch.distributed.checkpoint.planner import (
     WriteItem,
     WriteItemType,
 )
+from torch.distributed.checkpoint.staging import AsyncStager
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from headway import _replica
-from headway.checkpoint import folder_lock, tagged, where
+from headway.checkpoint import folder_lock, sharded, tagged, where
 from headway.checkpoint.errors import (
     CheckpointDamagedError,
     CheckpointError,
@@ -90,11 +91,13 @@ class _AtPath:
         return "://" not in os.fspath(checkpoint_id)
 
 
-class Writer(_AtPath, StorageWriter):
+class Writer(_AtPath, StorageWriter, AsyncStager):
     """Saves into a folder of checkpoints, or as the only one into a folder of its own. Without
     `step`, the number that the folder's name ends in. The coordinator has the folder's lock from
     its plan to the commit: another job, a holder or `headway ckpt prune` is refused meanwhile, and
-    it is where one of them has it."""
+    it is where one of them has it. dcp.async_save() has it copy the state (sharded.py)."""
+
+    _synchronize_after_execute = False  # stage() has done all when it returns
 
     def __init__(self, path: str | os.PathLike[str], step: int | None = None) -> None:
         super().__init__(path)
@@ -105,6 +108,9 @@ class Writer(_AtPath, StorageWriter):
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         super().reset(checkpoint_id)
         self._draft = self._lock = None
+
+    def stage(self, state_dict: dict[str, Any]) -> Any:
+        return sharded.copied(state_dict)
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         """`use_collectives=False`: each rank would commit for itself, a part that looks whole."""

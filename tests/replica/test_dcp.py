@@ -37,20 +37,27 @@ def test_ranks_that_do_not_talk_are_refused(machine: Machine) -> None:
     assert machine.steps() == [3]
 
 
+def sharded(machine: Machine, count: int, mode: str, code: int = 0) -> str:
+    """With tensors of torch.distributed._shard: a rank may have several pieces of one."""
+    return machine.headway("run", "--nproc", count, SHARDED, MODE=mode, code=code)
+
+
 def test_sharded_tensors(machine: Machine) -> None:
-    """Those of torch.distributed._shard: a rank may have several pieces of one. Not async: torch's
-    own copy into memory does not know them."""
-
-    def run(count: int, mode: str, code: int = 0) -> str:
-        return machine.headway("run", "--nproc", count, SHARDED, MODE=mode, code=code)
-
-    run(2, "save")
+    sharded(machine, 2, "save")
     machine.headway("ckpt", "verify", machine.checkpoints)
     for count in (1, 2, 3):
-        run(count, "load")
-    output = run(2, "keep", code=1)
+        sharded(machine, count, "load")
+    output = sharded(machine, 2, "keep", code=1)
     assert "rows: a ShardedTensor cannot be saved by the checkpointer" in output
     assert machine.steps() == [3]
+
+
+@pytest.mark.parametrize("mode", ["async", "process"])
+def test_sharded_tensors_that_are_changed_right_after_the_call(machine: Machine, mode: str) -> None:
+    """torch's own stagers do not know them: the writer copies them itself."""
+    sharded(machine, 2, mode)
+    machine.headway("ckpt", "verify", machine.checkpoints)
+    sharded(machine, 1, "load")
 
 
 def locked(machine: Machine, count: int, job: str, code: int = 0) -> str:
