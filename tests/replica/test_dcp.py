@@ -28,6 +28,26 @@ def test_saved_by_some_loaded_by_others(machine: Machine, mode: str) -> None:
         ranks(machine, count, "load")
 
 
+def test_torch_reads_what_ranks_wrote_their_parts_of(machine: Machine) -> None:
+    torch = pytest.importorskip("torch")
+    from torch.distributed.checkpoint import HuggingFaceStorageReader, load
+
+    ranks(machine, 2, "save")
+    (saved,) = machine.checkpoints.glob("step-*")
+    assert len([*saved.glob("rank-*.safetensors")]) == 2
+    wanted = {
+        "rows": torch.arange(21, dtype=torch.float32).view(7, 3),
+        "columns": torch.arange(20, dtype=torch.float32).view(4, 5),
+        "same": torch.arange(4, dtype=torch.float32).view(2, 2),
+        "plain": torch.full((3,), 5, dtype=torch.bfloat16),
+        "nested.table": torch.ones(4),
+    }
+    state = {name: torch.zeros_like(tensor) for name, tensor in wanted.items()}
+    load(state, storage_reader=HuggingFaceStorageReader(str(saved)), no_dist=True)
+    for name, tensor in wanted.items():
+        assert torch.equal(state[name], tensor), name
+
+
 def test_ranks_that_do_not_talk_are_refused(machine: Machine) -> None:
     """Each would commit its own part as a whole checkpoint."""
     output = ranks(machine, 2, "apart")
