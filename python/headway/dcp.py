@@ -38,11 +38,12 @@ from torch.distributed.checkpoint.planner import (
     WriteItem,
     WriteItemType,
 )
+from torch.distributed.checkpoint.staging import AsyncStager
 from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from headway import _replica
-from headway.checkpoint import tagged, where
+from headway.checkpoint import folder_lock, sharded, tagged, where
 from headway.checkpoint.errors import (
     CheckpointDamagedError,
     CheckpointError,
@@ -90,18 +91,26 @@ class _AtPath:
         return "://" not in os.fspath(checkpoint_id)
 
 
-class Writer(_AtPath, StorageWriter):
+class Writer(_AtPath, StorageWriter, AsyncStager):
     """Saves into a folder of checkpoints, or as the only one into a folder of its own. Without
-    `step`, the number that the folder's name ends in."""
+    `step`, the number that the folder's name ends in. The coordinator has the folder's lock from
+    its plan to the commit: another job, a holder or `headway ckpt prune` is refused meanwhile, and
+    it is where one of them has it. dcp.async_save() has it copy the state (sharded.py)."""
+
+    _synchronize_after_execute = False  # stage() has done all when it returns
 
     def __init__(self, path: str | os.PathLike[str], step: int | None = None) -> None:
         super().__init__(path)
         self.step = step
         self._draft: Any = None
+        self._lock: Any = None
 
     def reset(self, checkpoint_id: str | os.PathLike[str] | None = None) -> None:
         super().reset(checkpoint_id)
-        self._draft = None
+        self._draft = self._lock = None
+
+    def stage(self, state_dict: dict[str, Any]) -> Any:
+        return sharded.copied(state_dict)
 
     def set_up_storage_writer(self, is_coordinator: bool, *args: Any, **kwargs: Any) -> None:
         """`use_collectives=False`: each rank would commit for itself, a part that looks whole."""
@@ -119,6 +128,7 @@ class Writer(_AtPath, StorageWriter):
         step = self.step if self.step is not None else _step_in(self.path)
         job = os.environ.get("HEADWAY_JOB", os.path.basename(self.path))
         attempt = where.number("HEADWAY_ATTEMPT", 0)
+        self._lock = folder_lock.take(self.path, f"hw.dcp.Writer of the job {job}")
         self._draft = _replica.Draft(self.path, step, len(plans), job, attempt=attempt)
         return [
             dataclasses.replace(plan, storage_data={"draft": self._draft.path, "rank": rank})
@@ -170,12 +180,14 @@ class Writer(_AtPath, StorageWriter):
         return _done(results)
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
-        for written in results:
-            for result in written:
-                for entry in result.storage_data or ():
-                    self._draft.take(entry)
-        self._draft.commit()
-        self._draft = None
+        try:
+            for written in results:
+                for result in written:
+                    for entry in result.storage_data or ():
+                        self._draft.take(entry)
+            self._draft.commit()
+        finally:
+            self._draft = self._lock = None
 
     def storage_meta(self) -> StorageMeta | None:
         return StorageMeta(checkpoint_id=self.path)

@@ -10,12 +10,16 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/file_system.h"
 #include "checkpoint/folder.h"
+#include "checkpoint/lock.h"
 #include "checkpoint/prune.h"
 #include "checkpoint/shard.h"
+#include "checkpoint/writable.h"
 #include "pieces.h"
 #include "replica_module.h"
 
@@ -66,6 +70,25 @@ class Draft {
   std::unique_ptr<checkpoint::Draft> draft_;
 };
 
+// Of a folder of checkpoints, which is made if there is none: until the object is gone.
+class FolderLock {
+ public:
+  FolderLock(const std::string& folder, const std::string& purpose)
+      : lock_(take(folder, purpose)) {}
+  [[nodiscard]] bool is_at(const std::string& folder) const { return lock_.is_at(folder); }
+
+ private:
+  static checkpoint::FolderLock take(const std::string& folder, const std::string& purpose) {
+    if (const base::Status made = base::make_dirs(folder); !made.ok()) {
+      raise_if_bad(checkpoint::with_unwritable_advice(made, folder));
+    }
+    auto lock = checkpoint::FolderLock::take(folder, purpose);
+    raise_if_bad(lock.status());
+    return std::move(*lock);
+  }
+  checkpoint::FolderLock lock_;
+};
+
 Entry write_shard(const std::string& draft_path, const std::string& name, std::uint32_t rank,
                   const std::vector<PieceTuple>& given,
                   const std::vector<std::uintptr_t>& addresses) {
@@ -104,6 +127,10 @@ void add_draft(nb::module_& module) {
       .def_prop_ro("path", &Draft::path)
       .def("take", &Draft::take)
       .def("commit", &Draft::commit);
+  nb::class_<FolderLock>(module, "FolderLock", nb::is_weak_referenceable())
+      .def(nb::init<const std::string&, const std::string&>(), nb::arg("folder"),
+           nb::arg("purpose"))
+      .def("is_at", &FolderLock::is_at, nb::arg("folder"));
   module.def("prune", &prune, nb::arg("folder"), nb::arg("keep_last"), nb::arg("keep_every_s"),
              nb::arg("damaged"));
   module.def("write_shard", &write_shard, nb::arg("draft"), nb::arg("name"), nb::arg("rank"),

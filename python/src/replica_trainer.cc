@@ -268,10 +268,14 @@ void add_trainer(nb::module_& module) {
            })
       .def(
           "adopt",
-          [](PyTrainer& self, const Whole& whole, bool on_disk) {
-            return self.trainer().adopt(whole, on_disk);
+          [](PyTrainer& self, const Whole& whole, bool on_disk, bool persist) {
+            return self.trainer().adopt(whole, on_disk, persist);
           },
-          nb::arg("whole"), nb::arg("on_disk"), nb::call_guard<nb::gil_scoped_release>())
+          nb::arg("whole"), nb::arg("on_disk"), nb::arg("persist"),
+          nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "persist", [](PyTrainer& self, const Whole& whole) { self.trainer().persist(whole); },
+          nb::arg("whole"))
       .def(
           "settle",
           [](PyTrainer& self, double wait_s) { return self.trainer().settle(to_ns(wait_s)); },

@@ -36,6 +36,12 @@ std::string owner_of(int fd) {
 
 }  // namespace
 
+FolderLock::FolderLock(base::UniqueFd fd) : fd_(std::move(fd)), owner_(::getpid()) {}
+
+FolderLock::~FolderLock() {
+  if (fd_.valid() && owner_ == ::getpid()) (void)::flock(fd_.get(), LOCK_UN);
+}
+
 base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::string& purpose,
                                           const std::string& name) {
   const std::string path = folder + "/" + name;

@@ -4,6 +4,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
+#include <optional>
+
 #include "base/temp_dir.h"
 
 namespace headway::checkpoint {
@@ -34,6 +37,30 @@ TEST(FolderLock, GoesWithItsOwner) {
   ASSERT_EQ(::waitpid(child, &state, 0), child);
   EXPECT_EQ(state, 0);
   EXPECT_TRUE(FolderLock::take(dir.path(), "the parent").ok());
+}
+
+// A trainer forks while it saves: the workers of a loader.
+TEST(FolderLock, IsNoneOfItsOwnersChildren) {
+  const base::TempDir dir;
+  auto lock = std::make_optional(FolderLock::take(dir.path(), "a trainer"));
+  ASSERT_TRUE(lock->ok());
+  const pid_t forgets = ::fork();
+  if (forgets == 0) {
+    lock.reset();
+    ::_exit(0);
+  }
+  int state = 0;
+  ASSERT_EQ(::waitpid(forgets, &state, 0), forgets);
+  EXPECT_FALSE(FolderLock::take(dir.path(), "another").ok()) << "a child does not give it back";
+  const pid_t stays = ::fork();
+  if (stays == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  lock.reset();
+  EXPECT_TRUE(FolderLock::take(dir.path(), "another").ok()) << "nor does it keep it";
+  ::kill(stays, SIGKILL);
+  ASSERT_EQ(::waitpid(stays, &state, 0), stays);
 }
 
 TEST(FolderLock, OneThatIsNotThere) {

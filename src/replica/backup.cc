@@ -17,10 +17,11 @@ constexpr std::size_t kPieceBytes = 128 << 10;  // stays in the cache
 }  // namespace
 
 Backup::Backup(std::shared_ptr<Slot> from, const SlotFacts& facts, std::shared_ptr<Slot> to,
-               std::function<void()> then)
+               bool persist, std::function<void()> then)
     : from_(std::move(from)),
       facts_(facts),
       to_(std::move(to)),
+      persist_(persist),
       then_(std::move(then)),
       is_over_(over_.get_future()) {
   thread_ = std::thread([this] { run(); });
@@ -55,7 +56,7 @@ bool Backup::copy() const {
 
 void Backup::run() {
   if (copy()) {
-    to_->seal(facts_, false);
+    to_->seal(facts_, persist_);
     kept_ = true;
   } else if (to_->is_intact()) {
     to_->clear();

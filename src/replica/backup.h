@@ -18,10 +18,10 @@ namespace headway::replica {
 class Backup {
  public:
   // `from` is sealed, and holds `facts`; `to` is being written, by us alone. When it is over `from`
-  // is live, and `then` is called, by our thread.
+  // is live, and `then` is called, by our thread. `persist`: the copy is on its way to the disk.
   Backup(
       std::shared_ptr<Slot> from, const SlotFacts& facts, std::shared_ptr<Slot> to,
-      std::function<void()> then = [] {});
+      bool persist = false, std::function<void()> then = [] {});
   ~Backup();
   Backup(const Backup&) = delete;
   Backup& operator=(const Backup&) = delete;
@@ -38,6 +38,7 @@ class Backup {
   const std::shared_ptr<Slot> from_;
   const SlotFacts facts_;
   const std::shared_ptr<Slot> to_;
+  const bool persist_;
   const std::function<void()> then_;
   std::atomic<bool> leave_ = false;
   std::atomic<bool> kept_ = false;

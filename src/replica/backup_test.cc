@@ -47,6 +47,15 @@ TEST_F(BackupTest, TheCopyIsTheSameStep) {
   EXPECT_EQ(from_->state(), SlotState::live);
   ASSERT_EQ(to_->facts(), facts_);
   EXPECT_TRUE(to_->verify(facts_, team_).ok());
+  EXPECT_EQ(to_->state(), SlotState::sealed);
+}
+
+TEST_F(BackupTest, TheCopyMayBeOnItsWayToTheDiskAtOnce) {
+  Backup backup(from_, facts_, to_, true);
+  ASSERT_TRUE(backup.wait(kLongNs)) << "the step's own memory waits for no disk";
+  EXPECT_EQ(from_->state(), SlotState::live);
+  EXPECT_EQ(to_->state(), SlotState::pinned);
+  EXPECT_EQ(to_->facts(), facts_);
 }
 
 TEST_F(BackupTest, WhatIsOnItsWayToTheDiskIsWaitedFor) {

@@ -10,7 +10,8 @@ namespace {
 
 using Key = std::pair<std::uint64_t, std::uint64_t>;  // attempt, step
 
-// Steps that all ranks have, in their order. Of a step that was saved twice the later one.
+// Steps that all ranks have, in their order. Of a step that was saved twice the later one, and of
+// one that is being copied (backup.h) the copy, which is pinned.
 std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks) {
   std::map<Key, Choice> choices;
   for (const auto& [rank, slots] : held) {
@@ -22,7 +23,9 @@ std::map<Key, Choice> whole_ones(const HeldByRank& held, std::uint32_t ranks) {
       choice.attempt = key.first;
       choice.step = key.second;
       std::uint64_t& sequence = sequences[key];
-      if (choice.slots.contains(rank) && one.facts.sequence < sequence) continue;
+      const bool met = choice.slots.contains(rank);
+      if (met && one.facts.sequence < sequence) continue;
+      if (met && one.facts.sequence == sequence && !one.pinned) continue;
       sequence = one.facts.sequence;
       choice.slots[rank] = one.slot;
     }
@@ -73,17 +76,23 @@ void each_written(const HeldByRank& held, const Choice& written, const Look& loo
 
 }  // namespace
 
-std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks) {
+std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks,
+                                      std::uint64_t running) {
   auto choices = whole_ones(held, ranks);
   for (auto& [key, choice] : choices) {
+    std::set<std::uint32_t> pinned;
     for (const auto& [rank, slots] : held) {
       for (const Held& one : slots) {
         const bool is_image = one.facts.since == 0;
-        if (is_image && one.pinned && Key{one.facts.attempt, one.facts.step} == key) {
-          return std::move(choice);
-        }
+        const bool is_it = is_image && Key{one.facts.attempt, one.facts.step} == key;
+        if (is_it && one.pinned) pinned.insert(rank);
       }
     }
+    if (pinned.empty()) continue;
+    // Once they have a newer step they have taken over whatever they did.
+    const bool newest = key == choices.rbegin()->first;
+    if (newest && key.first < running && pinned.size() < ranks) continue;
+    return std::move(choice);
   }
   return std::nullopt;
 }

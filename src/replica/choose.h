@@ -34,8 +34,11 @@ struct Choice {
 }
 
 // The oldest image that all of `ranks` ranks have, and that is pinned: by all, or by those that a
-// holder had not come to when it died. Rows are next_rows()' business.
-[[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks);
+// holder had not come to when it died. What trainers of the attempt `running` are just taking over
+// has to be pinned by all: who has not pinned it yet is still making the copy that is written, and
+// would wait for the disk if it were his original. Rows are next_rows()' business.
+[[nodiscard]] std::optional<Choice> next_to_persist(const HeldByRank& held, std::uint32_t ranks,
+                                                    std::uint64_t running = 0);
 // Those that they all have, pinned or not, the newest first.
 [[nodiscard]] std::vector<Choice> whole_steps(const HeldByRank& held, std::uint32_t ranks);
 

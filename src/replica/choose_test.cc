@@ -41,6 +41,26 @@ TEST(Choose, WhatAHolderHadHalfLetGoIsWrittenAgain) {
   EXPECT_FALSE(next_to_persist(none, 2));
 }
 
+TEST(Choose, WhatIsBeingTakenOverIsWrittenWhenAllHaveCopiedIt) {
+  const Held original = held(1, 10, false, 5);
+  const Held copy = held(1, 10, true, 6);
+  const HeldByRank half = {{0, {copy}}, {1, {original}}};
+  EXPECT_FALSE(next_to_persist(half, 2, 2)) << "rank 1 would wait for the disk with its first step";
+  EXPECT_TRUE(lost_causes(half, 2, 2).empty()) << "and rank 0's stays pinned for it";
+  EXPECT_TRUE(next_to_persist(half, 2, 1)) << "the same attempt takes nothing over";
+  EXPECT_TRUE(next_to_persist(half, 2)) << "nobody trains";
+  for (const bool first : {false, true}) {  // in whatever order they lie
+    HeldByRank both = half;
+    both[1].insert(first ? both[1].begin() : both[1].end(), copy);
+    const auto choice = next_to_persist(both, 2, 2);
+    ASSERT_TRUE(choice);
+    EXPECT_EQ(choice->slots.at(1), slot(6)) << "the original is about to be a trainer's memory";
+  }
+  HeldByRank beyond = half;
+  for (const std::uint32_t rank : {0U, 1U}) beyond[rank].push_back(held(2, 11, true, 7));
+  EXPECT_EQ(next_to_persist(beyond, 2, 2)->step, 10U) << "they train on: nobody takes it over";
+}
+
 Held rows(std::uint64_t step, std::uint64_t since, bool pinned, std::uintptr_t number) {
   Held one = held(1, step, pinned, number);
   one.facts.sequence = step;

@@ -41,7 +41,7 @@ void Holder::consider() {
   leave_folder();
   const HeldByRank now = held();
   seen_ = now;
-  const auto whole = next_to_persist(now, ranks_here());
+  const auto whole = next_to_persist(now, ranks_here(), has_clients() ? newest_attempt_.load() : 0);
   const auto rows = next_rows(now, ranks_here());
   // In the order of their steps: the disk must not end with an older one.
   if (rows && (!whole || is_before(rows->rows, *whole))) return start_rows(*rows);

@@ -212,6 +212,34 @@ TEST_F(HolderTest, TheSuccessorFindsWhatWasSealedAndTakesIt) {
   EXPECT_GT(left[0].facts.sequence, left[1].facts.sequence);
 }
 
+// The group is started anew because one of its ranks died.
+TEST_F(HolderTest, WhatWasOnlyInMemoryGetsToTheDiskWhenAllHaveTakenItOver) {
+  start();
+  {
+    Rank a(options(0, 2));
+    Rank b(options(1, 2));
+    ASSERT_TRUE(a.save(6, false));
+    ASSERT_TRUE(b.save(6, false));
+  }
+  Rank next_a(options(0, 2, 2));
+  Rank next_b(options(1, 2, 2));
+  const auto left_a = next_a.trainer.left_behind(kLongNs);
+  const auto left_b = next_b.trainer.left_behind(kLongNs);
+  ASSERT_EQ(left_a.size(), 1U);
+  ASSERT_EQ(left_b.size(), 1U);
+  const auto live = next_a.trainer.adopt(left_a[0], false, true);
+  ASSERT_EQ(live, left_a[0].slot);
+  ASSERT_TRUE(next_a.trainer.settle(kLongNs));
+  std::memset(live->image().data() + 4096, 99, 1000);
+  ASSERT_TRUE(next_a.save(7, false)) << "in the slot that the holder made after it had looked";
+  EXPECT_EQ(left_b[0].slot->state(), SlotState::sealed) << "nobody touches what is to be adopted";
+  EXPECT_TRUE(steps_on_disk().empty());
+  next_b.trainer.persist(left_b[0]);  // one that did not adopt it
+  ASSERT_TRUE(wait_for(Say::durable, 6));
+  EXPECT_EQ(steps_on_disk(), std::vector<std::uint64_t>{6});
+  EXPECT_TRUE(next_b.save(7, false));
+}
+
 TEST_F(HolderTest, TheOnlyCopyIsNotGivenAway) {
   start();
   // One rank of two: the holder has no whole step to write, so nobody but this test unpins it.

@@ -141,7 +141,7 @@ void Trainer::forget() {
   }
 }
 
-std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool on_disk) {
+std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool on_disk, bool persist) {
   const std::uint64_t bytes = whole.facts.rest.end;
   if (on_disk && whole.slot->try_adopt()) {
     room_.bytes = std::max(room_.bytes, whole.slot->capacity());
@@ -166,11 +166,15 @@ std::shared_ptr<Slot> Trainer::adopt(const Whole& whole, bool on_disk) {
   // Another one for the one that is used up, as soon as it is.
   const auto ask = [this, room = room_] { link_.reserve(room); };
   if (live == whole.slot) {
-    backup_ = std::make_unique<Backup>(whole.slot, whole.facts, other, ask);
+    backup_ = std::make_unique<Backup>(whole.slot, whole.facts, other, persist, ask);
   } else {
     ask();
   }
   return live;
+}
+
+void Trainer::persist(const Whole& whole) {
+  if (whole.slot->try_pin()) link_.look();
 }
 
 bool Trainer::settle(std::int64_t wait_ns) {

@@ -83,7 +83,10 @@ class Trainer {
   // The step as memory of our own: the slot itself, of which a copy is made beside (backup.h), or
   // where that is on its way to the disk a copy of it. None: there is no second slot for that.
   // Before the memory is changed comes settle(). `on_disk`: the step is, and needs no other copy.
-  std::shared_ptr<Slot> adopt(const Whole& whole, bool on_disk = false);
+  // `persist`: the copy gets there in the background. All ranks say so, or none.
+  std::shared_ptr<Slot> adopt(const Whole& whole, bool on_disk = false, bool persist = false);
+  // To the disk as it is, where it was not adopted.
+  void persist(const Whole& whole);
   // Waits for that copy. False: it is not over.
   bool settle(std::int64_t wait_ns);
   // Was the memory changed before the copy was whole? Asked for once.

@@ -121,3 +121,26 @@ class Machine:
         shutil.rmtree(self.memory, ignore_errors=True)
         assert not left, f"processes were left behind: {left}"
         assert not memory, f"memory was left behind: {memory}"
+
+
+class Running:
+    """`headway run` in the background."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        *arguments: object,
+        binary: Path = HEADWAY,
+        **variables: object,
+    ) -> None:
+        self.log = machine.tmp / "output"
+        with open(self.log, "a") as file:
+            self.process = subprocess.Popen(
+                [str(binary), "run", *map(str, arguments)],
+                env={**machine.env, **{key: str(value) for key, value in variables.items()}},
+                stdout=file,
+                stderr=file,
+            )
+
+    def wait_for(self, text: str) -> None:
+        wait_until(lambda: text in self.log.read_text(), text)

@@ -40,11 +40,10 @@ def test_killed_again_and_again_it_goes_on_from_the_same_step(machine: Machine) 
         slots = list(machine.memory.rglob("*.slot-*"))
         assert len(slots) <= 4, "one more after a recovery, and no more after the next"
     assert [step for step, _ in tiers] == ["2", "8", "8", "8", "8"], tiers
-    # On a machine so busy that a start takes ten seconds the holder has written it meanwhile.
-    written = 8 in machine.steps()
-    assert written or {tier for _, tier in tiers[1:]} == {"replica"}, tiers
+    # The first one to go on from it has it written, and what is on disk needs no other copy.
+    assert tiers[1][1] == "replica" and {tier for _, tier in tiers[2:]} <= {"replica", "disk"}
     machine.end_holders()
-    assert machine.steps() == [2, 8], "and it is written when nobody comes back"
+    assert machine.steps() == [2, 8]
 
 
 def test_it_goes_on_from_disk_where_memory_is_gone(machine: Machine, undisturbed: str) -> None:

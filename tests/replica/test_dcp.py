@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 
 import pytest
-from replica_machine import SCRIPTS, Machine
+from replica_machine import SCRIPTS, Machine, Running
 
 SCRIPT = SCRIPTS / "dcp_round.py"
 SHARDED = SCRIPTS / "dcp_sharded.py"
+LOCKED = SCRIPTS / "dcp_locked.py"
 
 
 def ranks(machine: Machine, count: int, mode: str, code: int = 0) -> str:
@@ -25,6 +28,26 @@ def test_saved_by_some_loaded_by_others(machine: Machine, mode: str) -> None:
         ranks(machine, count, "load")
 
 
+def test_torch_reads_what_ranks_wrote_their_parts_of(machine: Machine) -> None:
+    torch = pytest.importorskip("torch")
+    from torch.distributed.checkpoint import HuggingFaceStorageReader, load
+
+    ranks(machine, 2, "save")
+    (saved,) = machine.checkpoints.glob("step-*")
+    assert len([*saved.glob("rank-*.safetensors")]) == 2
+    wanted = {
+        "rows": torch.arange(21, dtype=torch.float32).view(7, 3),
+        "columns": torch.arange(20, dtype=torch.float32).view(4, 5),
+        "same": torch.arange(4, dtype=torch.float32).view(2, 2),
+        "plain": torch.full((3,), 5, dtype=torch.bfloat16),
+        "nested.table": torch.ones(4),
+    }
+    state = {name: torch.zeros_like(tensor) for name, tensor in wanted.items()}
+    load(state, storage_reader=HuggingFaceStorageReader(str(saved)), no_dist=True)
+    for name, tensor in wanted.items():
+        assert torch.equal(state[name], tensor), name
+
+
 def test_ranks_that_do_not_talk_are_refused(machine: Machine) -> None:
     """Each would commit its own part as a whole checkpoint."""
     output = ranks(machine, 2, "apart")
@@ -34,20 +57,69 @@ def test_ranks_that_do_not_talk_are_refused(machine: Machine) -> None:
     assert machine.steps() == [3]
 
 
+def sharded(machine: Machine, count: int, mode: str, code: int = 0) -> str:
+    """With tensors of torch.distributed._shard: a rank may have several pieces of one."""
+    return machine.headway("run", "--nproc", count, SHARDED, MODE=mode, code=code)
+
+
 def test_sharded_tensors(machine: Machine) -> None:
-    """Those of torch.distributed._shard: a rank may have several pieces of one. Not async: torch's
-    own copy into memory does not know them."""
-
-    def run(count: int, mode: str, code: int = 0) -> str:
-        return machine.headway("run", "--nproc", count, SHARDED, MODE=mode, code=code)
-
-    run(2, "save")
+    sharded(machine, 2, "save")
     machine.headway("ckpt", "verify", machine.checkpoints)
     for count in (1, 2, 3):
-        run(count, "load")
-    output = run(2, "keep", code=1)
+        sharded(machine, count, "load")
+    output = sharded(machine, 2, "keep", code=1)
     assert "rows: a ShardedTensor cannot be saved by the checkpointer" in output
     assert machine.steps() == [3]
+
+
+@pytest.mark.parametrize("mode", ["async", "process"])
+def test_sharded_tensors_that_are_changed_right_after_the_call(machine: Machine, mode: str) -> None:
+    """torch's own stagers do not know them: the writer copies them itself."""
+    sharded(machine, 2, mode)
+    machine.headway("ckpt", "verify", machine.checkpoints)
+    sharded(machine, 1, "load")
+
+
+def locked(machine: Machine, count: int, job: str, code: int = 0) -> str:
+    words = ("run", "--nproc", count, "--job", job, LOCKED)
+    return machine.headway(*words, HOW="plain", code=code)
+
+
+def test_nobody_else_saves_or_removes_while_it_saves(machine: Machine) -> None:
+    folder = machine.checkpoints
+    locked(machine, 1, "before")
+    saving = Running(machine, "--nproc", 2, "--job", "first", LOCKED, HOW="slow")
+    saving.wait_for("rank 1 writes")
+    by = rf"{folder}: in use by hw.dcp.Writer of the job first, pid \d+ on .*; wait until that"
+    output = locked(machine, 2, "second")
+    for rank in (0, 1):
+        assert re.search(rf"rank {rank} refused: {by}", output), output
+    assert re.search(by, machine.headway("ckpt", "prune", folder, "--last", 1, code=None))
+    assert re.search(by, machine.headway("run", SCRIPTS / "train.py", code=1, SURE=1))
+    Path(f"{folder}.go").touch()
+    assert saving.process.wait(timeout=60) == 0, saving.log.read_text()
+    assert saving.log.read_text().count("saved") == 2
+    assert locked(machine, 2, "second").count("saved") == 2
+    assert len(os.listdir(folder)) == 3 + len(["LATEST", ".lock"])
+
+
+def test_beside_a_checkpointer_it_is_refused(machine: Machine) -> None:
+    train = Running(machine, "--job", "trains", SCRIPTS / "train.py", SURE=1, PAUSE=3)
+    train.wait_for("rank 0 pauses after 3")
+    by = rf"rank 0 refused: {machine.checkpoints}: in use by the job trains, pid \d+"
+    assert re.search(by, locked(machine, 1, "other"))
+    assert not [
+        path for path in machine.checkpoints.glob("step-*/*.json") if "other" in path.read_text()
+    ]
+    Path(f"{machine.checkpoints}.go").touch()
+    assert train.process.wait(timeout=60) == 0, train.log.read_text()
+
+
+def test_a_save_that_failed_does_not_lock_the_next_one_out(machine: Machine) -> None:
+    output = machine.headway("run", "--nproc", 2, "--job", "j", LOCKED, HOW="twice")
+    assert output.count("refused: broken on purpose") == 2, output
+    assert output.count("saved") == 2, output
+    assert machine.steps() == [2]
 
 
 def test_a_flipped_bit_is_never_loaded(machine: Machine) -> None:

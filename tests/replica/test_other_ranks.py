@@ -52,3 +52,23 @@ def test_cut_and_cut_back(machine: Machine) -> None:
     assert not [line for line in whole if line.startswith("headway: ")]
     assert train(machine, two, 2, END, "with") == whole
     assert train(machine, one, 2, END, "with") == whole
+
+
+@pytest.mark.parametrize("ranks", [3, 1])
+def test_shards_of_two_are_those_of_others(machine: Machine, ranks: int) -> None:
+    """From disk: cut by rows, by columns and not at all, and what the optimizer has beside."""
+
+    def run(count: int, **words: object) -> tuple[set[str], set[str], int]:
+        output = machine.headway("run", "--nproc", count, SCRIPTS / "other_shards.py", **words)
+        found = set(re.findall(r"rank \d found (.*)", output))
+        ends = re.findall(r"rank \d end (.*)", output)
+        assert len(ends) == count, output
+        return found, set(ends), output.count("goes on after 3 from disk\n")
+
+    _, saved, _ = run(2, STEPS=3)
+    machine.headway("ckpt", "verify", machine.checkpoints)
+    found, end, from_disk = run(ranks, STEPS=5, SEED=2)
+    assert (found, from_disk) == (saved, ranks)
+    # And what they make of it the next ones find.
+    found, _, _ = run(2, STEPS=6, SEED=3)
+    assert found == end

@@ -7,12 +7,11 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 from marked_processes import proc_file
-from replica_machine import HEADWAY, SCRIPTS, Machine, wait_until
+from replica_machine import HEADWAY, SCRIPTS, Machine, Running, wait_until
 
 TRAIN = SCRIPTS / "train.py"
 
@@ -46,35 +45,41 @@ def test_a_killed_rank_costs_no_step(machine: Machine, undisturbed: list[str]) -
     assert attempts[1]["restored_tier"].startswith("replica")
 
 
+def test_what_was_only_in_memory_is_on_disk_soon_after_a_kill(
+    machine: Machine, undisturbed: list[str]
+) -> None:
+    """Whenever the next save is due: the machine may be the next to go."""
+    running = Running(
+        machine,
+        *["--nproc", 2, "--max-restarts", 2, "--job", "j", TRAIN],
+        EVERY=100,
+        STAGE=1,
+        STAGED=1,
+        KILL=7,
+        PAUSE="5,9",
+    )
+    running.wait_for("rank 0 pauses after 5")
+    assert machine.steps() == [], "no save is due"
+    Path(f"{machine.checkpoints}.go-5").touch()
+    wait_until(lambda: running.log.read_text().count("goes on after") == 4, "it goes on")
+    wait_until(lambda: machine.steps() != [], "a step is on disk while the job goes on")
+    wait_until(lambda: "good" in machine.headway("ckpt", "ls", machine.checkpoints), "and whole")
+    listed = machine.headway("ckpt", "ls", machine.checkpoints)
+    (step,) = machine.steps()
+    said = running.log.read_text()
+    assert said.count(f"goes on after {step} from replica") == 2, said
+    assert re.search(rf"step-{step:08}-\d+ .*good", listed), listed
+    Path(f"{machine.checkpoints}.go-9").touch()
+    assert running.process.wait(timeout=60) == 0, running.log.read_text()
+    assert ends_of(running.log.read_text()) == undisturbed
+
+
 def test_a_crash_that_may_have_written_anywhere(machine: Machine, undisturbed: list[str]) -> None:
     output = machine.headway(
         "run", "--nproc", 2, "--max-restarts", 2, TRAIN, KILL=7, SIGNAL="SIGSEGV", SURE=1
     )
     assert output.count("goes on after 7 from replica") == 2, output
     assert ends_of(output) == undisturbed
-
-
-class Running:
-    """`headway run` in the background."""
-
-    def __init__(
-        self,
-        machine: Machine,
-        *arguments: object,
-        binary: Path = HEADWAY,
-        **variables: object,
-    ) -> None:
-        self.log = machine.tmp / "output"
-        with open(self.log, "a") as file:
-            self.process = subprocess.Popen(
-                [str(binary), "run", *map(str, arguments)],
-                env={**machine.env, **{key: str(value) for key, value in variables.items()}},
-                stdout=file,
-                stderr=file,
-            )
-
-    def wait_for(self, text: str) -> None:
-        wait_until(lambda: text in self.log.read_text(), text)
 
 
 def test_the_agent_dies_and_what_was_staged_is_written(

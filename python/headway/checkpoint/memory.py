@@ -95,7 +95,7 @@ def from_memory(
         peers.Said(own is not None, {d for image in good for d in image.documents}, problem)
     )
     if all(one.has for one in said) and own is not None:
-        return _from_own(keeper, own, on_disk)
+        return _from_own(keeper, own, on_disk, persist=not on_disk)
     problems = [one.problem for one in said if one.problem]
     try:
         served = peers.serve(keeper, candidate, good, said)
@@ -107,7 +107,7 @@ def from_memory(
         assert served is not None
         return peers.put(keeper, candidate, served)
     # Those that were served have it only as their tensors.
-    return _from_own(keeper, own, False)._replace(by_peers=True)
+    return _from_own(keeper, own, False, persist=False)._replace(by_peers=True)
 
 
 def _sound(keeper: Checkpointer, images: list[Image]) -> tuple[list[Image], str]:
@@ -128,9 +128,10 @@ def _is_own(image: Image, place: Place) -> bool:
     return image.rank == place.rank and image.ranks == place.world_size
 
 
-def _from_own(keeper: Checkpointer, image: Image, on_disk: bool) -> Restored:
+def _from_own(keeper: Checkpointer, image: Image, on_disk: bool, persist: bool) -> Restored:
     """The image's memory becomes the tensors', and where the step is not on disk a copy of it is
-    made before they change (src/replica/backup.h): who comes after a second crash finds it, too."""
+    made before they change (src/replica/backup.h): who comes after a second crash finds it, too.
+    `persist`: of all ranks, and the copies get to the disk, whenever the next save is due."""
     whole = image.whole
     text = image.text_of(keeper.place.rank)
     if text is None:
@@ -139,9 +140,13 @@ def _from_own(keeper: Checkpointer, image: Image, on_disk: bool) -> Restored:
     targets = live.model_targets(keeper, document)
     for name, tensor in targets.items():
         _check_fits(name, tensor, image)
-    slot = keeper.trainer.adopt(whole, on_disk) if _may_adopt(keeper, targets) else None
+    slot = None
+    if _may_adopt(keeper, targets):
+        slot = keeper.trainer.adopt(whole, on_disk, persist)
     if slot is not None:
         keeper.settle_before_steps()
+    elif persist:
+        keeper.trainer.persist(whole)
     memory = slot if slot is not None else whole.slot
 
     def at(name: str) -> torch.Tensor:

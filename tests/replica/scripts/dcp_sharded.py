@@ -1,7 +1,9 @@
-"""ShardedTensors of torch.distributed._shard, as one of several ranks. MODE: save, load, or keep:
-into hw.checkpointer, which does not take them."""
+"""ShardedTensors of torch.distributed._shard, as one of several ranks. MODE: save; async or
+process, with dcp.async_save, after which everything is changed at once; load; or keep: into
+hw.checkpointer, which does not take them."""
 
 import os
+from collections import OrderedDict
 
 import torch
 import torch.distributed as dist
@@ -9,6 +11,7 @@ import torch.distributed.checkpoint as dcp
 from torch.distributed._shard import sharded_tensor
 from torch.distributed._shard.sharded_tensor import Shard, init_from_local_shards
 from torch.distributed._shard.sharding_spec import ChunkShardingSpec, ShardMetadata
+from torch.distributed.checkpoint.state_dict_saver import AsyncCheckpointerType
 
 import headway as hw
 
@@ -45,7 +48,45 @@ def state(fill: float) -> dict:
         "columns": chunked(4, 5, 1, fill),
         "several": several(fill),
         "plain": torch.full((3,), 5 * fill),
+        "nested": OrderedDict(
+            {"deep": [chunked(5, 2, 0, 2 * fill), torch.full((2,), 7 * fill)], "lr": fill}
+        ),
     }
+
+
+def spoil(value: object) -> None:
+    """As a step that comes right after the save."""
+    if isinstance(value, dict):
+        for key in value:
+            spoil(value[key])
+        value.pop("lr", None)
+    elif isinstance(value, list):
+        for one in value:
+            spoil(one)
+        value.clear()
+    elif isinstance(value, sharded_tensor.ShardedTensor):
+        for shard in value.local_shards():
+            shard.tensor.fill_(-1)
+    elif isinstance(value, torch.Tensor):
+        value.fill_(-1)
+
+
+def check(loaded: object, wanted: object, name: str) -> None:
+    if isinstance(wanted, dict):
+        for key in wanted:
+            check(loaded[key], wanted[key], key)
+    elif isinstance(wanted, list):
+        for have, want in zip(loaded, wanted, strict=True):
+            check(have, want, name)
+    elif isinstance(wanted, sharded_tensor.ShardedTensor):
+        shards = loaded.local_shards()
+        assert len(shards) == len(wanted.local_shards())
+        for have, want in zip(shards, wanted.local_shards(), strict=True):
+            assert torch.equal(have.tensor, want.tensor), name
+    elif isinstance(wanted, torch.Tensor):
+        assert torch.equal(loaded, wanted), name
+    else:
+        assert loaded == wanted, name
 
 
 class Holder:
@@ -66,16 +107,18 @@ def main() -> None:
     elif MODE == "load":
         loaded, wanted = state(0.0), state(1.0)
         dcp.load(loaded, storage_reader=hw.dcp.Reader(FOLDER))
-        for name in ("rows", "columns", "several"):
-            shards = loaded[name].local_shards()
-            assert len(shards) == len(wanted[name].local_shards())
-            for have, want in zip(shards, wanted[name].local_shards(), strict=True):
-                assert torch.equal(have.tensor, want.tensor), name
-        assert torch.equal(loaded["plain"], wanted["plain"])
+        check(loaded, wanted, "")
+    elif MODE in ("async", "process"):
+        kind = AsyncCheckpointerType.PROCESS if MODE == "process" else AsyncCheckpointerType.THREAD
+        given, writer = state(1.0), hw.dcp.Writer(FOLDER, step=3)
+        saved = dcp.async_save(given, storage_writer=writer, async_checkpointer_type=kind)
+        spoil(given)
+        saved.result()
     else:
         dcp.save(state(1.0), storage_writer=hw.dcp.Writer(FOLDER, step=3))
     print(f"rank {dist.get_rank()} of {dist.get_world_size()}: {MODE} done")
     dist.destroy_process_group()
 
 
-main()
+if __name__ == "__main__":  # a process that saves imports this file again
+    main()
