@@ -3,12 +3,12 @@
     python bench/bench_checkpoint.py [--quick] [--parts losing,restoring,dense,tables]
 
 `ckpt_delta_eff_s`: blocking plus the slow-down of steps until durable, for 2 GiB of parameters and
-Adam state, and for 4 GiB of embedding tables of whose rows 1% are touched in a step; peers take
-turns with us, each in a process of its own. `ckpt_block_ms`: of that the blocking, beside a copy of
-the same bytes by two threads between warm memories. `ckpt_durable_s`: nothing else running, beside
-the same bytes written past the page cache. `restore_s`: into an initialised model, from disk with a
-cold cache, and from the replica after SIGKILL. `steps_lost`: by SIGKILL at any moment. Prints JSON
-lines; progress goes to stderr.
+Adam state, and for 4 GiB of embedding tables of whose rows 1% are touched in a step; peers and what
+the machine can do at best take turns with us, each in a process of its own. `ckpt_block_ms`: of
+that the blocking, beside a copy of the same bytes by two threads between warm memories.
+`ckpt_durable_s`: nothing else running, beside the same bytes written past the page cache.
+`restore_s`: into an initialised model, from disk with a cold cache, and from the replica after
+SIGKILL. `steps_lost`: by SIGKILL at any moment. Prints JSON lines; progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -36,8 +36,14 @@ OTHERS = [
     "safetensors",
     "torch_checkpointing",
 ]
+ROUNDS = 3
+SAVES = 2  # in a round of ours
+SAVES_ROWS = 6  # so that a whole image is among them: some 11% of the rows change between two
 PARTS = ["losing", "restoring", "dense", "tables"]
+LIMITS = "limits"
 MEMORY = f"/dev/shm/headway-bench-{os.getpid()}"
+
+Found = dict[str, list[dict[str, Any]]]  # readings, by the engine's name
 
 
 def say(text: str) -> None:
@@ -80,7 +86,47 @@ def middle(results: list[dict[str, Any]], key: str) -> float:
     return statistics.median(result[key] for result in results)
 
 
-def compare(workload: str, engine: str, suffix: str, ours: Any, peers: Any) -> None:
+def limits(gib: float) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
+        found: dict[str, Any] = run("limits.py", gib, folder)
+    say(f"  at best: a copy {found['copy_s'] * 1e3:.0f} ms, O_DIRECT {found['write_s']:.2f} s")
+    return found
+
+
+def if_it_runs(engine: str, workload: str, gib: float, between: int) -> list[dict[str, Any]]:
+    """A package may not be there."""
+    try:
+        return [save_once(engine, workload, gib, 1, between)]
+    except SystemExit as error:
+        say(f"  {engine} {workload}: {error}")
+        return []
+
+
+def turns(number: int, rounds: int, ours: dict[str, int]) -> list[str]:
+    """Who reads in this round, and in which order. All that targets are about in every round; each
+    of the other peers in one of them. In each round another one begins."""
+    names = [*ours, MAIN_PEER, LIMITS, *OTHERS[number::rounds]]
+    begin = number % len(names)
+    return names[begin:] + names[:begin]
+
+
+def read_rounds(
+    workload: str, gib: float, between: int, ours: dict[str, int], rounds: int
+) -> Found:
+    found: Found = {name: [] for name in (*ours, MAIN_PEER, LIMITS, *OTHERS)}
+    for number in range(rounds):
+        for name in turns(number, rounds, ours):
+            if name == LIMITS:
+                found[name].append(limits(gib))
+            elif name in OTHERS:
+                found[name] += if_it_runs(name, workload, gib, between)
+            else:
+                found[name].append(save_once(name, workload, gib, ours.get(name, 1), between))
+    return found
+
+
+def compare(workload: str, engine: str, suffix: str, found: Found) -> None:
+    ours, peers = found[engine], found[MAIN_PEER]
     for key, name, unit, scale in (
         ("delta_eff_s", "ckpt_delta_eff_s", "s", 1.0),
         ("block_s", "ckpt_block_ms", "ms", 1e3),
@@ -88,62 +134,58 @@ def compare(workload: str, engine: str, suffix: str, ours: Any, peers: Any) -> N
         mine, theirs = middle(ours, key) * scale, middle(peers, key) * scale
         row(f"{name}_{workload}{suffix}", unit, mine, theirs, MAIN_PEER)
     say(f"  {engine} {workload}: {middle(ours, 'delta_eff_s') / middle(peers, 'delta_eff_s'):.3f}")
+    for other in filter(found.get, OTHERS):
+        mine, theirs = middle(ours, "delta_eff_s"), middle(found[other], "delta_eff_s")
+        row(f"ckpt_delta_eff_s_{workload}{suffix}_{other}", "s", mine, theirs, other)
+
+
+def beside_limits(workload: str, ours: Any, limit: Any) -> None:
+    mine, best = middle(ours, "block_s") * 1e3, middle(limit, "copy_s") * 1e3
+    row(f"ckpt_block_of_copy_{workload}", "ms", mine, best, "a copy by two threads")
+    mine, best = middle(ours, "durable_idle_s"), middle(limit, "write_s")
+    row(f"ckpt_durable_s_{workload}", "s", mine, best, "the same with O_DIRECT")
 
 
 def saving(quick: bool, workloads: list[str]) -> None:
-    for workload, gib, between, engines in (
-        ("dense", 2.0, 20, {"headway": ""}),
-        ("tables", 4.0, 20, {"headway": "_full", "headway-rows": "_rows"}),
-    ):
-        if workload not in workloads:
-            continue
-        if quick:
-            gib = 0.25
-        ours: dict[str, list[Any]] = {engine: [] for engine in engines}
-        peers = []
-        for _ in range(1 if quick else 3):
-            for engine, results in ours.items():
-                results.append(save_once(engine, workload, gib, 2, between))
-            peers.append(save_once(MAIN_PEER, workload, gib, 2, between))
-        for engine, suffix in engines.items():
-            compare(workload, engine, suffix, ours[engine], peers)
-        for other in OTHERS:
-            try:
-                result = save_once(other, workload, gib, 1, between)
-            except SystemExit as error:
-                say(f"  {other} {workload}: {error}")
-                continue
-            for engine, suffix in engines.items():
-                name = f"ckpt_delta_eff_s_{workload}{suffix}_{other}"
-                row(name, "s", middle(ours[engine], "delta_eff_s"), result["delta_eff_s"], other)
-        with tempfile.TemporaryDirectory(dir=ROOT / "build") as folder:
-            limit = run("limits.py", gib, folder)
-        copy_ms = limit["copy_s"] * 1e3
-        block_ms = middle(ours["headway"], "block_s") * 1e3
-        row(f"ckpt_block_of_copy_{workload}", "ms", block_ms, copy_ms, "a copy by two threads")
-        durable_s = middle(ours["headway"], "durable_idle_s")
-        row(
-            f"ckpt_durable_s_{workload}", "s", durable_s, limit["write_s"], "the same with O_DIRECT"
-        )
-        if workload == "dense":
-            stream = save_once("headway-stream", workload, gib, 1, between)
-            row("ckpt_stream_memory_mib", "MiB", stream["memory_mib"], None, None)
-        else:
-            of_rows(gib, between, ours["headway-rows"], peers, quick)
+    rounds = 1 if quick else ROUNDS
+    between = 20
+    if "dense" in workloads:
+        gib = 0.25 if quick else 2.0
+        found = read_rounds("dense", gib, between, {"headway": SAVES}, rounds)
+        compare("dense", "headway", "", found)
+        beside_limits("dense", found["headway"], found[LIMITS])
+        stream = save_once("headway-stream", "dense", gib, 1, 2)
+        row("ckpt_stream_memory_mib", "MiB", stream["memory_mib"], None, None)
+    if "tables" in workloads:
+        gib = 0.25 if quick else 4.0
+        ours = {"headway": SAVES, "headway-rows": SAVES_ROWS}
+        found = read_rounds("tables", gib, between, ours, rounds)
+        compare("tables", "headway", "_full", found)
+        compare("tables", "headway-rows", "_rows", found)
+        beside_limits("tables", found["headway"], found[LIMITS])
+        of_rows(gib, found["headway-rows"], found[MAIN_PEER])
 
 
-def of_rows(gib: float, between: int, ours: Any, peers: Any, quick: bool) -> None:
+def of_rows(gib: float, ours: Any, peers: Any) -> None:
     """Beside what compare() says of them: by rows touched, and with whole images in between."""
-    for suffix, key, share in (
-        ("", "block_after_a_step_s", "share_of_a_step"),
-        ("_between", "block_s", "share_between"),
+    for_a_million = []
+    for suffix, key, touched in (
+        ("", "block_after_a_step_s", "touched_of_a_step"),
+        ("_between", "block_s", "touched_between"),
     ):
-        row(f"ckpt_rows_block_ms_per_gib{suffix}", "ms", middle(ours, key) * 1e3 / gib, None, None)
-        row(f"ckpt_rows_touched{suffix}", "%", middle(ours, share) * 100, None, None)
-    # Long enough that a whole image is written in between.
-    whole = save_once("headway-rows", "tables", gib, 2 if quick else 18, between)
-    mean_s = middle(peers, "delta_eff_mean_s")
-    row("ckpt_delta_eff_s_tables_rows_mean", "s", whole["delta_eff_mean_s"], mean_s, MAIN_PEER)
+        block_ms, rows = middle(ours, key) * 1e3, middle(ours, touched)
+        row(f"ckpt_rows_block_ms_per_gib{suffix}", "ms", block_ms / gib, None, None)
+        row(f"ckpt_rows_touched{suffix}", "%", rows / middle(ours, "rows") * 100, None, None)
+        for_a_million.append(block_ms / rows * 1e6)
+    of_a_step, of_many = for_a_million
+    row("ckpt_rows_block_ms_per_million", "ms", of_many, of_a_step, "the same after one step")
+    wholes = sum(one["wholes"] for one in ours)
+    say(f"  headway-rows: {wholes} whole images among {len(ours) * SAVES_ROWS} saves")
+    if not wholes:
+        say("  no mean of saves by rows: raise SAVES_ROWS")
+        return
+    mine, theirs = (statistics.mean(one["delta_eff_mean_s"] for one in of) for of in (ours, peers))
+    row("ckpt_delta_eff_s_tables_rows_mean", "s", mine, theirs, MAIN_PEER)
 
 
 def drop_from_cache(folder: Path) -> None:
@@ -183,7 +225,7 @@ def restore_once(engine: str, gib: float, memory: bool) -> dict[str, float]:
 def restoring(quick: bool) -> None:
     gib = 0.25 if quick else 2.0
     times: dict[str, list[dict[str, float]]] = {}
-    for _ in range(1 if quick else 3):
+    for _ in range(1 if quick else ROUNDS):
         for name, engine, memory in (
             ("replica", "headway", True),
             ("unsure", "headway-unsure", True),

@@ -83,6 +83,7 @@ SHARES = {
     "ckpt_delta_eff_s_tables_rows": 0.15,
     "ckpt_block_of_copy_dense": 1.3,
     "ckpt_block_of_copy_tables": 1.3,
+    "ckpt_rows_block_ms_per_million": 1.3,
     "ckpt_durable_s_dense": 1.3,
     "ckpt_durable_s_tables": 1.3,
 }

@@ -3,6 +3,7 @@ on, durable() says whether everything that was saved is on disk. All of them syn
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from concurrent.futures import Future
@@ -34,6 +35,10 @@ class Engine:
         raise NotImplementedError
 
     def durable(self) -> bool:
+        return True
+
+    def newest_is_whole(self) -> bool:
+        """Of what is on disk: it can be read without what was saved before it."""
         return True
 
     def close(self) -> None:
@@ -77,6 +82,10 @@ class Headway(Engine):
 
 class HeadwayRows(Headway):
     staging = "rows"
+
+    def newest_is_whole(self) -> bool:
+        newest = self.folder / (self.folder / "LATEST").read_text().strip()
+        return "base" not in json.loads((newest / "MANIFEST.json").read_text())
 
 
 class HeadwayStream(Headway):

@@ -2,8 +2,9 @@
 
     save_worker.py ENGINE WORKLOAD GIB FOLDER SAVES STEPS_BETWEEN
 
-Prints one line of JSON. The first save, which gets memory, is not counted. For tables also what
-saves block that follow one step each, and which share of the rows was touched.
+Prints one line of JSON. The first save, which gets memory, is not counted. What is asked of some of
+our ways only comes after that: how long until a save is durable with nothing else running, what
+memory it takes, what saves by rows block that follow one step each.
 """
 
 from __future__ import annotations
@@ -14,13 +15,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from engines import ENGINES, Engine
-from workloads import make
+from workloads import Workload, make
 
 
-def timed_step(step) -> float:
+class Reading(NamedTuple):
+    block_s: float
+    durable_s: float
+    delta_eff_s: float
+    whole: bool  # nothing that was saved before is needed to read it
+
+
+def timed_step(step: Callable[[], None]) -> float:
     begin = time.perf_counter()
     step()
     return time.perf_counter() - begin
@@ -40,73 +49,88 @@ def most_while(save: Callable[[], None]) -> float:
     return memory_mib("VmHWM") - before
 
 
-def blocks_after_a_step(engine: Engine, step: Callable[[], None]) -> list[float]:
+def settle(engine: Engine) -> None:
+    while not engine.durable():
+        time.sleep(0.001)
+
+
+def read(engine: Engine, step: Callable[[], None], base_s: float, steps_min: int) -> Reading:
+    """Of one save, and the steps behind it until it is durable, `steps_min` at least."""
+    begin = time.perf_counter()
+    engine.save()
+    block_s = time.perf_counter() - begin
+    slow_s = durable_s = 0.0
+    steps = 0
+    while steps < steps_min or not durable_s:
+        if not durable_s and engine.durable():
+            durable_s = time.perf_counter() - begin
+        took_s = timed_step(step)
+        steps += 1
+        if not durable_s:
+            slow_s += took_s - base_s
+    return Reading(block_s, durable_s, block_s + slow_s, engine.newest_is_whole())
+
+
+def idle(engine: Engine, work: Workload, between: int) -> dict[str, float]:
+    begin = time.perf_counter()
+    engine.save()
+    settle(engine)
+    return {"durable_idle_s": time.perf_counter() - begin}
+
+
+def memory(engine: Engine, work: Workload, between: int) -> dict[str, float]:
+    work.step()
+    return {"memory_later_mib": most_while(engine.save)}
+
+
+def after_a_step(engine: Engine, work: Workload, between: int) -> dict[str, float]:
+    """And how many rows that was, beside those between two of the saves before."""
+    assert work.touched_by is not None
+    engine.save()  # what was changed since the last one is no matter of the next
+    settle(engine)
     found = []
     for _ in range(5):
-        step()
+        work.step()
         begin = time.perf_counter()
         engine.save()
         found.append(time.perf_counter() - begin)
-        while not engine.durable():
-            time.sleep(0.001)
-    return found
+        settle(engine)
+    return {
+        "rows": work.rows,
+        "touched_of_a_step": work.touched_by(1),
+        "touched_between": work.touched_by(between),
+        "block_after_a_step_s": statistics.median(found),
+    }
+
+
+MORE = {"headway": idle, "headway-stream": memory, "headway-rows": after_a_step}
 
 
 def main() -> None:
-    engine_name, workload, gib, folder, saves, between = sys.argv[1:7]
+    engine_name, workload, gib, folder = sys.argv[1:5]
+    saves, between = map(int, sys.argv[5:7])
     torch.set_num_threads(2)
     work = make(workload, float(gib))
     for _ in range(3):
         work.step()
     engine = ENGINES[engine_name](work, Path(folder))
-    memories = [most_while(engine.save)]
-    while not engine.durable():
-        time.sleep(0.01)
-    base = statistics.median(timed_step(work.step) for _ in range(int(between)))
-    blocks, durables, deltas = [], [], []
-    for _ in range(int(saves)):
-        begin = time.perf_counter()
-        engine.save()
-        block = time.perf_counter() - begin
-        slow = 0.0
-        durable = 0.0
-        steps = 0
-        while steps < int(between) or not durable:
-            if not durable and engine.durable():
-                durable = time.perf_counter() - begin
-            took = timed_step(work.step)
-            steps += 1
-            if not durable:
-                slow += took - base
-        blocks.append(block)
-        durables.append(durable)
-        deltas.append(block + slow)
-    begin = time.perf_counter()
-    engine.save()
-    while not engine.durable():
-        time.sleep(0.001)
-    idle = time.perf_counter() - begin
-    work.step()
-    memories.append(most_while(engine.save))
-    touched = {}
-    if work.share_of:
-        while not engine.durable():
-            time.sleep(0.001)
-        touched = {
-            "share_of_a_step": work.share_of(1),
-            "share_between": work.share_of(int(between)),
-            "block_after_a_step_s": statistics.median(blocks_after_a_step(engine, work.step)),
-        }
+    memory_first_mib = most_while(engine.save)
+    settle(engine)
+    base_s = statistics.median(timed_step(work.step) for _ in range(between))
+    # Steps behind the last one, once it is durable, would show nothing.
+    steps = [between] * (saves - 1) + [0]
+    readings = [read(engine, work.step, base_s, steps_min) for steps_min in steps]
+    more = MORE[engine_name](engine, work, between) if engine_name in MORE else {}
     engine.close()
     result = {
-        "base_step_s": base,
-        "block_s": statistics.median(blocks),
-        "durable_s": statistics.median(durables),
-        "durable_idle_s": idle,
-        "delta_eff_s": statistics.median(deltas),
-        "delta_eff_mean_s": statistics.mean(deltas),
-        "memory_mib": max(memories),
-        **touched,
+        "base_step_s": base_s,
+        "block_s": statistics.median(one.block_s for one in readings),
+        "durable_s": statistics.median(one.durable_s for one in readings),
+        "delta_eff_s": statistics.median(one.delta_eff_s for one in readings),
+        "delta_eff_mean_s": statistics.mean(one.delta_eff_s for one in readings),
+        "wholes": sum(one.whole for one in readings),
+        "memory_mib": max(memory_first_mib, more.pop("memory_later_mib", 0.0)),
+        **more,
     }
     print(json.dumps(result), flush=True)
 

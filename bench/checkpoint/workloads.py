@@ -14,7 +14,8 @@ class Workload(NamedTuple):
     model: torch.nn.Module
     optimizer: Any
     step: Callable[[], None]
-    share_of: Callable[[int], float] | None = None
+    rows: int = 0  # of all tables
+    touched_by: Callable[[int], int] | None = None  # how many of them, by so many steps
 
 
 def dense(gib: float) -> Workload:
@@ -104,14 +105,14 @@ def tables(gib: float, share: float = 0.01) -> Workload:
         model(batches[turn[0] % len(batches)]).square().mean().backward()
         optimizer.step()
 
-    def share_of(steps: int) -> float:
-        """Of all rows, how many so many steps touch."""
-        met = torch.zeros(rows, dtype=torch.bool)
+    def touched_by(steps: int) -> int:
+        met = torch.zeros(count, rows, dtype=torch.bool)
         for batch in batches[:steps]:
-            met[batch[0].view(-1)] = True
-        return met.count_nonzero().item() / rows
+            for table, one in enumerate(batch):
+                met[table, one.view(-1)] = True
+        return int(met.count_nonzero().item())
 
-    return Workload(model, optimizer, step, share_of)
+    return Workload(model, optimizer, step, count * rows, touched_by)
 
 
 def make(name: str, gib: float) -> Workload:

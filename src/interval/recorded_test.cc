@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 #include "timeline/test_stream.h"
 
 namespace headway::interval {
@@ -38,6 +41,37 @@ TEST(History, CountsWhatCutTrainingOff) {
   EXPECT_TRUE(was_cut_off(job, 1, true));
   EXPECT_FALSE(was_cut_off(job, 2, true));
   EXPECT_FALSE(was_cut_off(job, 3, true));
+}
+
+// On machines, a rank on each: the first attempt is cut off, and the next one has others.
+Tier tier_when(const std::vector<const char*>& before, const std::vector<const char*>& after,
+               std::int64_t next_attempt = 2) {
+  Story s;
+  attempt(s, 0, 1).as(1, event::kAgentRank);
+  s.fail(26, {.signal = 9, .origin = HW_ORIGIN_INFRA, .rank = 0}).exit(26, {.signal = 9});
+  attempt(s, 30, next_attempt).as(next_attempt, event::kAgentRank).exit(56);
+  s.mark(56, HW_MARK_JOB_END);
+  timeline::JobResult job = s.tell();
+  EXPECT_EQ(job.attempts.size(), 2U);
+  for (const auto& [i, hosts] : {std::pair(0U, &before), std::pair(1U, &after)}) {
+    job.attempts[i].ranks.clear();
+    for (const char* host : *hosts) job.attempts[i].ranks.emplace_back().host = host;
+  }
+  const History history = history_of(job);
+  EXPECT_EQ(history.total(), 1) << "counted once, by what it took with it";
+  EXPECT_EQ(history[tier_of_failure(job, 0)], 1);
+  return tier_of_failure(job, 0);
+}
+
+TEST(History, CountsMachinesAndZones) {
+  EXPECT_EQ(tier_when({"a", "b", "c"}, {"a", "b", "c"}), Tier::process);
+  EXPECT_EQ(tier_when({"a", "b", "c"}, {"c", "a", "b"}), Tier::process);
+  EXPECT_EQ(tier_when({"a", "b", "c"}, {"a", "b", "d"}), Tier::node);
+  EXPECT_EQ(tier_when({"a", "b", "c"}, {"a", "b"}), Tier::node) << "goes on with fewer";
+  EXPECT_EQ(tier_when({"a", "b", "c"}, {"a", "d", "e"}), Tier::node) << "one is left";
+  EXPECT_EQ(tier_when({"a", "b", "c"}, {"d", "e", "f"}), Tier::zone);
+  EXPECT_EQ(tier_when({"a", "b"}, {"a", "b"}, 65'537), Tier::node) << "another allocation";
+  EXPECT_EQ(tier_when({"a", "b"}, {}), Tier::process) << "nothing is known of the next one";
 }
 
 TEST(History, WhoNeverSaidHowItEndedWasCutOffOnceItIsOver) {

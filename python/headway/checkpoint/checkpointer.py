@@ -59,7 +59,7 @@ class Checkpointer:
 
     `staging`: `full` copies everything at each save; `rows` only the rows of embedding tables that
     changed, and the rest in full; `stream` keeps no copy in memory, the training waits for the
-    disk; `auto` chooses by what the state is made of and how much memory there is.
+    disk; `auto` chooses by what the state is made of, the memory there is, and what saves take.
     """
 
     def __init__(
@@ -292,6 +292,8 @@ class Checkpointer:
         begun.fill(begun.slot, step, data, now_ns, persist, addresses)
         self.staging.sealed(persist)
         self._same.look(begun.slot, tensors, begun.places)
+        if self.staging.takes_another_way(tensors):
+            self._pieces = []  # planned with the next save
         core.checkpoint(step, data, rec.STAGED)
         self.last_saved = step
         self.cadence.returned(step)

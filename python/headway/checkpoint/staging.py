@@ -5,6 +5,7 @@ save, and may take another at any time."""
 from __future__ import annotations
 
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from headway._recorder import core
 from headway.checkpoint.agree import Group
 from headway.checkpoint.errors import CheckpointUsageError
 from headway.checkpoint.rows import RowTracker, all_tables, no_table, passed_over
+from headway.checkpoint.speed import Speed
 from headway.checkpoint.tensors import Placed, size_text
 from headway.checkpoint.where import Place
 
@@ -61,12 +63,17 @@ class Staging:
         self._rows: RowTracker | None = None
         self._not_by_rows = ""  # why tables that there are, are saved whole
         self._told = False
+        self._speed: Speed | None = None  # where nobody has said which way to go
         self.switch(mode)
 
     def switch(self, mode: str) -> None:
         """From the next save on."""
         if mode not in MODES:
             raise CheckpointUsageError(f"checkpointer: staging={mode!r}; one of {', '.join(MODES)}")
+        self._speed = Speed() if mode == "auto" else None
+        self._turn(mode)
+
+    def _turn(self, mode: str) -> None:
         self.close()
         self.mode = mode
         self._not_by_rows = ""
@@ -138,6 +145,8 @@ class Staging:
             core.attr("lever.replica", "0" if self.mode == "stream" else "1")
         if self.mode == "stream":
             return
+        if self._speed is not None:
+            self._speed.planned()
         images = IMAGES_ROWS if self.mode == "rows" else self._images
         self._places = self._trainer.plan(pieces, images)
         if self._rows is not None:
@@ -151,19 +160,60 @@ class Staging:
         images = "1 x" if self.mode == "rows" else f"{self._images} x"
         rows = ", and rows on their way" if self.mode == "rows" else ""
         why = f"; tables whole: {self._not_by_rows}" if self._not_by_rows else ""
+        if self._speed is not None and self._speed.left_rows:
+            why += "; rows took longer"
         return f"{self.mode}, {images} {size_text(size)} of memory for each rank{rows}{why}"
 
     def _choose(self, tensors: list[Placed]) -> str:
-        """By what the state is made of, and by the memory that there is for it."""
+        """By what the state is made of, and by the memory that there is for it. How quick that
+        is, shows later: takes_another_way()."""
         sizes = [one.local.numel() * one.local.element_size() for one in tensors]
         all_bytes = sum(sizes)
         of_tables = sum(sizes[i] for i, _ in self._rows.pieces(tensors)) if self._rows else 0
-        room = _replica.memory_room(os.path.dirname(self._place.folder))
-        room //= self._place.local_world_size
+        room = self._room()
         rows_fit = of_tables > ROWS_SHARE * all_bytes and ROWS_MEMORY * all_bytes < room
         if self._group.all(rows_fit):
             return "rows"
         return "full" if self._group.all(self._images * all_bytes < room) else "stream"
+
+    def _room(self) -> int:
+        """Of memory, for each rank."""
+        room = _replica.memory_room(os.path.dirname(self._place.folder))
+        return int(room) // self._place.local_world_size
+
+    def takes_another_way(self, tensors: list[Placed]) -> bool:
+        """After each save. True: from the next one on, because what `auto` has chosen turns out to
+        be slow, or may not be any more; the layout has to be planned anew. The same on all ranks:
+        the first one's measurements count."""
+        speed = self._speed
+        if speed is None:
+            return False
+        if speed.left_rows and speed.saved_all():
+            self._turn("auto")
+            return True
+        if self.mode != "rows" or not speed.is_due:
+            return False
+        if not self._group.first_says([int(speed.decide())])[0]:
+            return False
+        more = self._images - min(speed.wholes, IMAGES_FULL)  # than the images that there are
+        all_bytes = sum(one.local.numel() * one.local.element_size() for one in tensors)
+        if not self._group.all(more * all_bytes < self._room()):
+            return False
+        speed.leave_rows()
+        self._turn("full")
+        self._tell_of_speed()
+        return True
+
+    def _tell_of_speed(self) -> None:
+        """Once: it takes other memory than was told before."""
+        if self._speed is None or self._speed.told or self._place.rank != 0:
+            return
+        self._speed.told = True
+        print(
+            "headway: saves by rows take longer than a copy of everything, as nearly all rows "
+            "change: everything is copied from now on; staging='rows' or 'full' decides it",
+            file=sys.stderr,
+        )
 
     def begin(
         self,
@@ -189,17 +239,36 @@ class Staging:
         all_ready: Callable[[bool], bool],
     ) -> Begun | None:
         trainer = self._trainer
+        planned_s = 0.0
         if self._rows is not None:
+            begin_s = time.perf_counter()
             places = trainer.plan_rows(self._rows.pieces(tensors), persist)
+            planned_s = time.perf_counter() - begin_s
             if self._group.all(places is not None):
                 if not all_ready(trainer.wait_for_rows_slot(wait_s)):
                     return None
                 slot = trainer.begin_rows()
-                return Begun(slot, places, trainer.fill_rows) if slot is not None else None
+                fill = self._timed(trainer.fill_rows, planned_s, whole=False)
+                return Begun(slot, places, fill) if slot is not None else None
         if not all_ready(trainer.wait_for_slot(wait_s)):
             return None
         slot = trainer.begin()
-        return Begun(slot, self._places, trainer.fill) if slot is not None else None
+        fill = self._timed(trainer.fill, planned_s, whole=True)
+        return Begun(slot, self._places, fill) if slot is not None else None
+
+    def _timed(
+        self, fill: Callable[..., None], planned_s: float, whole: bool
+    ) -> Callable[..., None]:
+        speed = self._speed
+        if speed is None or self.mode != "rows":
+            return fill
+
+        def timed(*given: Any) -> None:
+            begin_s = time.perf_counter()
+            fill(*given)
+            speed.saved(planned_s, time.perf_counter() - begin_s, whole)
+
+        return timed
 
     def sealed(self, persist: bool) -> None:
         if self._rows is not None:

@@ -3,8 +3,9 @@
 FOLDER of checkpoints, STEPS, KILL: the step after which the last rank kills itself (once),
 OPTIMIZER of the tables, DENSE: their gradients are, STAGING, STAGE_ONLY: of so many saves one goes
 to the disk, BY_HAND: the step before which a whole table is changed past the optimizer, SWITCH:
-"5:full 8:rows" after which steps it saves in another way. Prints what the end of every run has to
-equal.
+"5:full 8:rows" after which steps it saves in another way, ALL_UNTIL: the step up to which every row
+changes, AGAIN: saves after which rows are tried again, OFTEN: it could stage between saves,
+which takes memory for one copy more. Prints what the end of every run has to equal.
 """
 
 import hashlib
@@ -16,6 +17,7 @@ import torch
 import torch.distributed as dist
 
 import headway as hw
+from headway.checkpoint import speed
 
 STEPS = int(os.environ.get("STEPS", "12"))
 KILL = int(os.environ.get("KILL", "0"))
@@ -23,6 +25,7 @@ ROWS = int(os.environ.get("ROWS", "20000"))
 RANKS = int(os.environ.get("WORLD_SIZE", "1"))
 RANK = int(os.environ.get("RANK", "0"))
 DENSE = "DENSE" in os.environ
+ALL_UNTIL = int(os.environ.get("ALL_UNTIL", "0"))
 SWITCH = dict(word.split(":") for word in os.environ.get("SWITCH", "").split())
 KILLED = os.environ["FOLDER"] + ".killed"
 OPTIMIZERS = {
@@ -72,6 +75,7 @@ def main() -> None:
         optimizer=tables,
         top=top,
         every_steps=1000,
+        stage_steps=1 if "OFTEN" in os.environ else None,
         keep_last=int(os.environ.get("KEEP", "3")),
         staging=os.environ.get("STAGING", "auto"),
         tables=weights if DENSE else (),
@@ -82,6 +86,8 @@ def main() -> None:
     for step in range(start + 1, STEPS + 1):
         users = torch.randint(ROWS, (8, 5))
         items = torch.randint(ROWS // 2, (8,))
+        if step <= ALL_UNTIL:
+            users, items = torch.arange(ROWS).view(-1, 2), torch.arange(ROWS // 2)
         if step == int(os.environ.get("BY_HAND", "0")):
             with torch.no_grad():
                 model.user.weight.mul_(0.5)
@@ -109,4 +115,5 @@ def main() -> None:
 
 
 warnings.simplefilter("always")
+speed.AGAIN = int(os.environ.get("AGAIN", speed.AGAIN))
 main()
