@@ -202,6 +202,49 @@ export function addViewChecks(harness, demo) {
     },
   );
 
+  harness.check("what missed compile caches is told by attempt and rank", async (context) => {
+    const { page, complaints } = await openPage(context, demo.base);
+    const { jobs } = await demo.get("/jobs?limit=500&state=finished");
+    let report = null;
+    for (const { job } of jobs) {
+      const one = await demo.get(`/jobs/${job}/report`);
+      if (one.compile_cache?.missed.length > 1) report = one;
+      if (report) break;
+    }
+    ok(report, "no job of the demo missed anything twice");
+    const { missed, misses } = report.compile_cache;
+    const sum = missed.reduce((all, row) => all + row.count * row.misses, 0);
+    equal(sum, misses, "rows, in sum");
+    await page.goto(`${demo.base}/#/job/${report.job}`);
+    await settled(page);
+    const panel = page.locator("#panel-compile");
+    const told = await panel
+      .locator("tbody tr")
+      .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const wanted = missed.map((row) => [
+      `#${row.attempt < 65536 ? row.attempt : `${Math.floor(row.attempt / 65536)}.${row.attempt % 65536}`}`,
+      row.ranks,
+      row.misses.toLocaleString("en"),
+      row.hits.toLocaleString("en"),
+    ]);
+    equal(told, wanted.slice(0, 5), "rows");
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await panel.getByRole("button", { name: "Copy the line that shows graphs and causes" }).click();
+    await page.getByText("Copied").first().waitFor();
+    equal(
+      await page.evaluate(() => navigator.clipboard.readText()),
+      "headway trace /tmp/trace",
+      "what is copied",
+    );
+    const linked = missed.find((row) => row.count <= 64);
+    await panel.locator("tbody a").first().click();
+    await settled(page);
+    const shown = decodeURIComponent(page.url());
+    ok(shown.includes(`ranks=${linked.ranks}`), `the link shows ${shown}`);
+    equal(complaints, [], "complaints");
+    await page.close();
+  });
+
   harness.check("a link restores what was chosen, and back takes it back", async (context) => {
     const { page, complaints } = await openPage(context, demo.base);
     await page.goto(`${demo.base}/#/fleet`);
