@@ -64,6 +64,10 @@ TARGETS = {
     "ranks_10000_shown_p99_s": 2.0,
     "ranks_10000_memory_mib": 1024.0,
     "ranks_10000_jobs_told_wrong": 0.0,
+    "page_new_job_s": 2.0,
+    "page_new_job_max_s": 2.0,
+    "page_frame_gap_p95_ms": 34.0,
+    "demo_all_views_s": 10.0,
     "regress_watch_1m_calm_60_days_s": 5.0,
     "regress_watch_1m_incident_60_days_s": 5.0,
 }
@@ -111,6 +115,7 @@ PROGRAMS: list[list[str]] = [
     [str(BUILD / "bin/bench_fleet")],
     [sys.executable, str(ROOT / "bench/bench_ingest.py")],
     [sys.executable, str(ROOT / "bench/bench_ranks.py")],
+    [sys.executable, str(ROOT / "bench/bench_page.py")],
 ]
 
 

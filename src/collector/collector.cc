@@ -201,12 +201,13 @@ Result<std::unique_ptr<Collector>> Collector::start(CollectorOptions options,
   out->teller_ = std::make_unique<FactTeller>(
       *out->store_, *out->jobs_, options.teller, options.log,
       [collector = out.get()](const std::vector<ToldJob>& told) {
+        // First what is answered from: who hears of a job asks at once.
+        if (const Status status = collector->refresh_tables(); !status.ok()) {
+          collector->log_(status.message());
+        }
         for (const ToldJob& job : told) {
           const nlohmann::json news = {{"job", job.job}, {"state", job.state}};
           collector->feed_.publish(job.tenant, "job", news.dump());
-        }
-        if (const Status status = collector->refresh_tables(); !status.ok()) {
-          collector->log_(status.message());
         }
         if (collector->otlp_) collector->otlp_->told(told);
       });

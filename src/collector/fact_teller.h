@@ -1,8 +1,8 @@
 // Writes what each job comes to into the store, as facts of its attempts, while it runs: the
-// fleet's account is made from them. A job that was heard of for the first time, or of which
-// something new was heard, is told within a second; one that merely goes on every two seconds, and
-// less often where there are so many that telling them would take a good part of a core: that does
-// not keep a job waiting that was never told.
+// fleet's account is made from them. A job that was heard of for the first time is told within a
+// quarter of a second, one of which something new was heard within a second; one that merely goes
+// on every two seconds, and less often where there are so many that telling them would take a good
+// part of a core: that does not keep a job waiting that was never told.
 //
 // One thread of its own. What it has not told when it ends is told by the next one.
 #pragma once
@@ -23,7 +23,7 @@
 namespace headway::collector {
 
 struct TellerOptions {
-  std::int64_t look_ns = 500'000'000;
+  std::int64_t look_ns = 250'000'000;
   std::int64_t again_ns = 2'000'000'000;      // of a job that goes on
   int share = 10;                             // of the time at most one in so many,
   std::int64_t pause_max_ns = 5'000'000'000;  // but never less often than that

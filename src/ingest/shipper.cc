@@ -148,7 +148,8 @@ Shipper::Round Shipper::round(std::int64_t now_ns, std::int64_t real_ns, bool ov
   const std::uint64_t attempt = fill(batch, over, now_ns >= next_sign_ns_);
   if (!batch.empty()) return send(batch, attempt, now_ns, real_ns);
   done_ = over && all_open_ && tails_.empty();
-  return {.wait_ns = done_ ? 0 : look_ns, .idle = true, .caught_up = true};
+  const std::int64_t look_in_ns = counts_.batches == 0 ? first_look_ns : look_ns;
+  return {.wait_ns = done_ ? 0 : look_in_ns, .idle = true, .caught_up = true};
 }
 
 Shipper::Round Shipper::send(const BatchWriter& batch, std::uint64_t attempt, std::int64_t now_ns,

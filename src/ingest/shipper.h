@@ -4,7 +4,8 @@
 //
 // A round reads what is new and sends one batch. Whatever becomes of it, nothing is sent twice to
 // effect and nothing is left out: positions are the collector's answer's, not ours. Time comes in
-// as an argument; what a round wants next it says. One thread.
+// as an argument; what a round wants next it says: of a job that is new to the collector it looks
+// more often, so that people see it begin. One thread.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,7 @@ struct ShipCounts {
 class Shipper {
  public:
   static constexpr std::int64_t look_ns = 1'000'000'000;           // for what is new
+  static constexpr std::int64_t first_look_ns = 250'000'000;       // until a first batch was taken
   static constexpr std::int64_t sign_of_life_ns = 10'000'000'000;  // without anything new
   static constexpr std::int64_t longest_wait_ns = 60'000'000'000;
   static constexpr std::size_t tails_max = 1024;  // open at once

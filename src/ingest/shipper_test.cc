@@ -174,6 +174,21 @@ TEST(Shipper, FollowsALiveJobAndGivesASignOfLife) {
   EXPECT_FALSE(shipper.done());
 }
 
+TEST(Shipper, LooksMoreOftenUntilAFirstBatchWasTaken) {
+  Job job;
+  SimCollector collector;
+  Shipper shipper(collector, job.options(), 1);
+  EXPECT_EQ(shipper.round(0, 0, false).wait_ns, Shipper::first_look_ns);
+  EXPECT_EQ(shipper.round(kSecond, 0, false).wait_ns, Shipper::first_look_ns);
+  job.steps(1, 0, 10);
+  collector.before = [] { return answer(503); };
+  EXPECT_GE(shipper.round(2 * kSecond, 0, false).wait_ns, Shipper::first_look_ns);
+  collector.before = nullptr;
+  EXPECT_EQ(shipper.round(3 * kSecond, 0, false).wait_ns, Shipper::look_ns);
+  EXPECT_EQ(shipper.round(4 * kSecond, 0, false).wait_ns, Shipper::look_ns);
+  EXPECT_EQ(collector.slots.size(), 1u);
+}
+
 TEST(Shipper, AnotherOneGoesOnWhereTheFirstWasKilled) {
   Job job;
   job.steps(1, 0, 100'000);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <utility>
 
 namespace headway::metrics {
 namespace {
@@ -88,6 +89,19 @@ struct Slowest {
   }
 };
 
+// The newest attempts' rows come first, and stay.
+void keep_missed(CompileCache& sum, const std::vector<MissedRanks>& missed) {
+  for (std::size_t i = missed.size(); i-- > 0;) {
+    for (MissedRow& row : missed[i].rows(static_cast<std::int64_t>(i))) {
+      if (sum.missed.size() < CompileCache::missed_max) {
+        sum.missed.push_back(std::move(row));
+      } else {
+        ++sum.missed_left_out;
+      }
+    }
+  }
+}
+
 std::vector<CacheNote> notes_of(const timeline::AttemptResult& attempt,
                                 const event::NameTable& names) {
   std::vector<CacheNote> notes;
@@ -114,15 +128,19 @@ std::int64_t CompileCache::saved_ns() const {
 std::optional<CompileCache> compile_cache_of(const std::vector<std::vector<CacheNote>>& attempts) {
   std::optional<CompileCache> sum;
   std::map<std::uint32_t, std::uint64_t> misses;  // by rank
+  std::vector<MissedRanks> missed;                // by attempt
   for (const std::vector<CacheNote>& notes : attempts) {
     Slowest slowest;
+    MissedRanks& missed_here = missed.emplace_back();
     for (const auto& [key, text] : notes) {
       const auto rank = behind(key, kFound);
       if (!rank && !behind(key, kPulled)) continue;
       const CompileCache note = parse(text, !rank);
       if (rank) {
-        const std::uint64_t index = rank->empty() ? 0 : number(rank->substr(1)).value_or(0);
-        misses[static_cast<std::uint32_t>(index)] += note.misses;
+        const auto index =
+            static_cast<std::uint32_t>(rank->empty() ? 0 : number(rank->substr(1)).value_or(0));
+        misses[index] += note.misses;
+        missed_here.add(index, note.misses, note.hits);
       }
       if (!sum) sum.emplace();
       add_counts(*sum, note);
@@ -134,6 +152,7 @@ std::optional<CompileCache> compile_cache_of(const std::vector<std::vector<Cache
     sum->pull_ns += slowest.pull_ns;
   }
   if (!sum || misses.empty()) return sum;
+  keep_missed(*sum, missed);
   sum->ranks = misses.size();
   const auto [least, most] = std::ranges::minmax_element(
       misses, {}, [](const auto& rank_misses) { return rank_misses.second; });
@@ -149,12 +168,20 @@ std::optional<CompileCache> compile_cache_of(const timeline::JobResult& job,
   for (const timeline::AttemptResult& attempt : job.attempts) {
     attempts.push_back(notes_of(attempt, names));
   }
-  return compile_cache_of(attempts);
+  auto sum = compile_cache_of(attempts);
+  if (!sum) return sum;
+  for (MissedRow& row : sum->missed) {
+    row.attempt = job.attempts[static_cast<std::size_t>(row.attempt)].id;
+  }
+  return sum;
 }
 
 std::optional<CompileCache> compile_cache_of(const timeline::AttemptResult& attempt,
                                              const event::NameTable& names) {
-  return compile_cache_of({notes_of(attempt, names)});
+  auto sum = compile_cache_of({notes_of(attempt, names)});
+  if (!sum) return sum;
+  for (MissedRow& row : sum->missed) row.attempt = attempt.id;
+  return sum;
 }
 
 }  // namespace headway::metrics

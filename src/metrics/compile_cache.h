@@ -6,6 +6,7 @@
 // not: ranks compile side by side, so of an attempt the rank that compiles longest counts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -13,11 +14,14 @@
 #include <vector>
 
 #include "event/event.h"
+#include "metrics/cache_misses.h"
 #include "timeline/job.h"
 
 namespace headway::metrics {
 
 struct CompileCache {
+  static constexpr std::size_t missed_max = 100;
+
   std::uint64_t hits = 0, misses = 0;  // graphs looked for
   std::uint64_t bypasses = 0;          // graphs that torch does not keep
   std::uint64_t builds = 0;            // runs of the C++ compiler
@@ -29,6 +33,8 @@ struct CompileCache {
   std::uint64_t ranks = 0;                  // that told, in any attempt
   std::optional<std::uint32_t> worst_rank;  // the one with most misses, where not all have as many
   std::uint64_t worst_misses = 0;           // its
+  std::vector<MissedRow> missed;            // the newest attempt's first, so many at most
+  std::uint64_t missed_left_out = 0;        // rows of older attempts
 
   [[nodiscard]] std::optional<double> hit_pct() const;       // of those looked for
   [[nodiscard]] std::optional<double> coverage_pct() const;  // looked for, of all
@@ -42,7 +48,8 @@ struct CompileCache {
 [[nodiscard]] std::optional<CompileCache> compile_cache_of(const timeline::AttemptResult& attempt,
                                                            const event::NameTable& names);
 
-// A note's key and text, of one attempt. What is not known or not a number is passed over.
+// A note's key and text, of one attempt. What is not known or not a number is passed over. Attempts
+// of `missed` are numbered from 0.
 using CacheNote = std::pair<std::string_view, std::string_view>;
 [[nodiscard]] std::optional<CompileCache> compile_cache_of(
     const std::vector<std::vector<CacheNote>>& attempts);

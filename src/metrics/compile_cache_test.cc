@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace headway::metrics {
 namespace {
 
@@ -39,6 +42,51 @@ TEST(CompileCache, OfRanksTheSlowestDecidesAndTheOneThatMissedIsNamed) {
   EXPECT_EQ(sum->pulls, 2U);
   EXPECT_EQ(sum->pulled_files, 8U);
   EXPECT_EQ(sum->pull_ns, 300'000'000);
+}
+
+TEST(CompileCache, WhatMissedIsToldByAttemptAndRank) {
+  std::vector<std::vector<CacheNote>> attempts(2);
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < 12; ++rank) keys.push_back("compile_cache." + std::to_string(rank));
+  for (int rank = 0; rank < 12; ++rank) {
+    attempts[0].emplace_back(keys[static_cast<std::size_t>(rank)], "hits=0 misses=24");
+    const bool missed = rank == 3 || rank == 7 || rank == 8;
+    attempts[1].emplace_back(keys[static_cast<std::size_t>(rank)],
+                             missed ? "hits=22 misses=2" : "hits=24 misses=0");
+  }
+  attempts[1][5].second = "hits=1 misses=23";
+  const auto sum = compile_cache_of(attempts);
+  ASSERT_TRUE(sum);
+  ASSERT_EQ(sum->missed.size(), 3U);
+  EXPECT_EQ(sum->missed[0].attempt, 1);
+  EXPECT_EQ(sum->missed[0].ranks, "5");
+  EXPECT_EQ(sum->missed[0].misses, 23U);
+  EXPECT_EQ(sum->missed[0].hits, 1U);
+  EXPECT_EQ(sum->missed[1].ranks, "3,7-8");
+  EXPECT_EQ(sum->missed[1].count, 3U);
+  EXPECT_EQ(sum->missed[2].attempt, 0);
+  EXPECT_EQ(sum->missed[2].ranks, "0-11");
+  EXPECT_EQ(sum->missed[2].count, 12U);
+  std::uint64_t all = 0;
+  for (const MissedRow& row : sum->missed) all += row.count * row.misses;
+  EXPECT_EQ(all, sum->misses);
+}
+
+TEST(CompileCache, OfVeryManyThatMissedTheNewestAreKept) {
+  std::vector<std::vector<CacheNote>> attempts(CompileCache::missed_max + 20,
+                                               {{"compile_cache.0", "hits=1 misses=1"}});
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < 200; rank += 2) keys.push_back("compile_cache." + std::to_string(rank));
+  attempts.emplace_back();
+  for (const std::string& key : keys) attempts.back().emplace_back(key, "hits=0 misses=9");
+  const auto sum = compile_cache_of(attempts);
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->missed.size(), CompileCache::missed_max);
+  EXPECT_EQ(sum->missed_left_out, 21U);
+  EXPECT_EQ(sum->missed[0].attempt, static_cast<std::int64_t>(CompileCache::missed_max) + 20);
+  EXPECT_EQ(sum->missed[0].count, 100U);
+  EXPECT_TRUE(sum->missed[0].ranks.starts_with("0,2,4,"));
+  EXPECT_TRUE(sum->missed[0].ranks.ends_with(",62,…"));
 }
 
 TEST(CompileCache, OtherKeysAreNoNotes) {

@@ -112,6 +112,18 @@ ordered_json anomalies_json(const timeline::Anomalies& a) {
           {"unknown_events", a.unknown_events}};
 }
 
+ordered_json missed_json(const CompileCache& found) {
+  ordered_json out = ordered_json::array();
+  for (const MissedRow& row : found.missed) {
+    out.push_back({{"attempt", row.attempt},
+                   {"ranks", row.ranks},
+                   {"count", row.count},
+                   {"misses", row.misses},
+                   {"hits", row.hits}});
+  }
+  return out;
+}
+
 ordered_json compile_cache_json(const CompileCache& found) {
   return {{"hits", found.hits},
           {"misses", found.misses},
@@ -127,7 +139,9 @@ ordered_json compile_cache_json(const CompileCache& found) {
           {"pull_ns", found.pull_ns},
           {"ranks", found.ranks},
           {"worst_rank", maybe(found.worst_rank)},
-          {"worst_misses", found.worst_misses}};
+          {"worst_misses", found.worst_misses},
+          {"missed", missed_json(found)},
+          {"missed_left_out", found.missed_left_out}};
 }
 
 ordered_json coverage_json(const Coverage& c) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,10 @@ def report(folder: Path, job: str) -> dict[str, Any]:
 
 
 def without_paths(told: dict[str, Any]) -> dict[str, Any]:
-    """Where a failed rank's output lies is known to its machine alone."""
+    """Where a failed rank's output and its journal lie is known to its machine alone."""
     for row in told.get("failures", []):
         row.pop("log", None)
+    coverage = told.get("coverage", {})
+    if "notes" in coverage:
+        coverage["notes"] = [re.sub(r"^/.*/(?=[^/]*\.hwj: )", "", x) for x in coverage["notes"]]
     return told

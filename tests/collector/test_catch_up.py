@@ -55,6 +55,28 @@ def test_the_next_run_sends_what_is_left(collector: Collector, tmp_path: Path) -
     assert "what was left of the earlier job cut is sent" in log
 
 
+def test_journals_that_are_full_before_the_collector_comes(
+    collector: Collector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits has a bound: what went over it is counted, and what was kept is told."""
+    bound = 65536
+    collector.start()  # for its address
+    collector.kill()
+    monkeypatch.setenv("HEADWAY_JOURNAL_MAX_BYTES", str(bound))
+    process = start_small(tmp_path, "full", collector.url, 5)
+    folder = tmp_path / "jobs/full"
+    while not (ranks := list(folder.glob("*/rank-*.hwj"))):
+        assert process.poll() is None
+        time.sleep(0.05)
+    finish(process)
+    assert sum(path.stat().st_size for path in ranks) <= bound
+    wanted = report(tmp_path, "full")
+    assert wanted["coverage"]["dropped_records"] > 0
+    collector.start()
+    assert json.loads(unsent(tmp_path, collector.url, "--json").stdout)["complete"]
+    assert told(collector, "full") == wanted
+
+
 def test_all_that_is_unsent(collector: Collector, tmp_path: Path) -> None:
     collector.start()
     for job in ("one", "two", "other"):

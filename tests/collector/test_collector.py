@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from collecting import HEADWAY, Collector
+from loading import Load
 from small_jobs import environment, report, without_paths
 
 SCRIPT = """
@@ -112,6 +113,20 @@ def test_a_running_job_is_followed(collector: Collector, tmp_path: Path) -> None
     told = without_paths(collector.get("/api/v1/jobs/live/report"))
     assert told == report(tmp_path, "live")
     assert told["state"] == "finished"
+
+
+def test_who_hears_of_a_job_finds_it_in_the_list(collector: Collector) -> None:
+    """A page asks for the list as soon as the stream of events names a job."""
+    collector.start()
+    with collector.open("/api/v1/events") as stream:
+        for i in range(12):
+            shape = {"jobs": 1, "ranks": 8, "steps": 40, "step-ms": 100, "prefix": f"news{i}"}
+            load = Load(collector, shape | {"begin-ns": time.time_ns() - 10**10})
+            for line in stream:
+                if line.startswith(b"data: ") and f'"news{i}-'.encode() in line:
+                    break
+            assert len(collector.get(f"/api/v1/jobs?text=news{i}-")["jobs"]) == 1
+            load.result()
 
 
 def test_a_collector_that_is_killed_loses_nothing(collector: Collector, tmp_path: Path) -> None:

@@ -264,6 +264,46 @@ def test_guesses_at_a_token(collector: Collector) -> None:
     assert told + counted >= len(guesses) + 500, (told, counted)
 
 
+def answers_to(collector: Collector, data: bytes, count: int) -> bytes:
+    """The heads of so many answers on one connection, or of fewer if it is closed before."""
+    with connect(collector) as client:
+        client.sendall(data)
+        said = b""
+        while said.count(b"\r\n\r\n") < count and (part := client.recv(65536)):
+            said += part
+        return said
+
+
+def test_a_good_token_has_its_share(collector: Collector) -> None:
+    """One that asks more often than it may is told when to come back; another one does not notice,
+    and it may go on then."""
+    collector.start()
+    made = [collector.serve("token", "add", "--role", "read", "--json").stdout for _ in range(2)]
+    greedy, other = (json.loads(text)["token"] for text in made)
+    until_tokens_are_needed(collector)
+    deadline = time.monotonic() + 30
+    while collector.ask("/api/v1/status", other)[0] != 200:  # it is known a moment later
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    # Of all that needs a token this is the least work.
+    many = 500
+    ask = request("/api/v1/events", "HEAD", f"Authorization: Bearer {greedy}") * many
+    for _ in range(400):
+        said = answers_to(collector, ask, many)
+        if b"HTTP/1.1 429 " in said:
+            break
+    heads = said.split(b"\r\n\r\n")
+    assert {status_of(head) for head in heads if head} <= {200, 429}, said
+    [refused, *_] = [head for head in heads if status_of(head) == 429]
+    assert collector.ask("/api/v1/status", other)[0] == 200
+    wait_s = int(refused.lower().split(b"retry-after: ")[1].split(b"\r\n")[0])
+    assert wait_s >= 1
+    time.sleep(wait_s)
+    assert collector.ask("/api/v1/status", greedy)[0] == 200
+    assert '"status":429' in collector.log.read_text()
+    assert greedy not in collector.log.read_text()
+
+
 def test_the_audit_has_all_that_is_refused(collector: Collector) -> None:
     """Not only tokens: what is not there, too long, malformed, or of a token taken back."""
     collector.start()

@@ -308,6 +308,15 @@ export interface ReportRank {
   slow_in: string | null;
   l2: Ns;
 }
+/** Ranks of an attempt that missed and found as many graphs. */
+export interface MissedRow {
+  attempt: number;
+  /** "0-7,12", with ",…" at its end where there are more. */
+  ranks: string;
+  count: number;
+  misses: number;
+  hits: number;
+}
 export interface CompileCache {
   hits: number;
   misses: number;
@@ -318,6 +327,8 @@ export interface CompileCache {
   ranks: number;
   worst_rank: number | null;
   worst_misses: number;
+  missed: MissedRow[];
+  missed_left_out: number;
   original_ns: number;
   saved_ns: number;
   pulled_archives: number;

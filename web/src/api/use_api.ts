@@ -3,6 +3,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get } from "./client";
+import { Entry } from "./entry";
 import { connectionState, onConnection, onEvent } from "./live";
 import { onToken, tokenWanted } from "./token";
 
@@ -15,22 +16,17 @@ export interface Answer<T> {
   retry: () => void;
 }
 
-interface Entry {
-  path: string;
-  data: unknown;
-  error: ApiError | null;
-  loading: boolean;
-  fetched_ms: number;
-  again: boolean;
-  timer: ReturnType<typeof setTimeout> | undefined;
-  listeners: Set<() => void>;
-}
-
 const ENTRIES_MAX = 80;
 const FRESH_MS = 20_000;
-/** What lives does not ask the collector more often than this, however much it hears. */
-const REFRESH_MIN_MS = 3000;
 const entries = new Map<string, Entry>();
+
+async function ask(path: string): Promise<unknown> {
+  try {
+    return await get<unknown>(path);
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError(0, String(error));
+  }
+}
 
 function entryOf(path: string): Entry {
   let entry = entries.get(path);
@@ -39,61 +35,14 @@ function entryOf(path: string): Entry {
     if (entries.size < ENTRIES_MAX) break;
     if (old.listeners.size === 0) entries.delete(key);
   }
-  entry = {
-    path,
-    data: null,
-    error: null,
-    loading: false,
-    fetched_ms: 0,
-    again: false,
-    timer: undefined,
-    listeners: new Set(),
-  };
+  entry = new Entry(path, ask);
   entries.set(path, entry);
   return entry;
 }
 
-function tell(entry: Entry): void {
-  for (const listener of [...entry.listeners]) listener();
-}
-
-async function load(entry: Entry): Promise<void> {
-  if (entry.loading) {
-    entry.again = true;
-    return;
-  }
-  clearTimeout(entry.timer);
-  entry.timer = undefined;
-  entry.loading = true;
-  tell(entry);
-  try {
-    entry.data = await get<unknown>(entry.path);
-    entry.error = null;
-  } catch (error) {
-    entry.error = error instanceof ApiError ? error : new ApiError(0, String(error));
-  }
-  entry.fetched_ms = Date.now();
-  entry.loading = false;
-  tell(entry);
-  if (entry.again) {
-    entry.again = false;
-    refresh(entry);
-  }
-}
-
-function refresh(entry: Entry): void {
-  if (entry.listeners.size === 0) {
-    entry.fetched_ms = 0;
-    return;
-  }
-  if (entry.timer !== undefined) return;
-  const wait_ms = Math.max(0, entry.fetched_ms + REFRESH_MIN_MS - Date.now());
-  entry.timer = setTimeout(() => void load(entry), wait_ms);
-}
-
 /** Every answer whose path begins so is asked for again, soon. */
 export function invalidate(prefix: string): void {
-  for (const entry of entries.values()) if (entry.path.startsWith(prefix)) refresh(entry);
+  for (const entry of entries.values()) if (entry.path.startsWith(prefix)) entry.refresh();
 }
 
 onEvent((event) => {
@@ -130,7 +79,7 @@ export function useApi<T>(path: string | null): Answer<T> {
     };
     entry.listeners.add(listener);
     const stale = Date.now() - entry.fetched_ms > FRESH_MS;
-    if (!entry.loading && (entry.data === null || entry.error || stale)) void load(entry);
+    if (!entry.loading && (entry.data === null || entry.error || stale)) void entry.load();
     else listener();
     return () => void entry.listeners.delete(listener);
   }, [path]);
@@ -139,9 +88,9 @@ export function useApi<T>(path: string | null): Answer<T> {
   const entry = entryOf(path);
   return {
     data: (entry.data as T | null) ?? (entry.error ? null : last),
-    error: entry.error,
+    error: entry.error as ApiError | null,
     loading: entry.loading || (entry.data === null && entry.error === null),
     changing: entry.data === null && entry.error === null && last !== null,
-    retry: () => void load(entry),
+    retry: () => void entry.load(),
   };
 }

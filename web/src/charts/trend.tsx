@@ -5,6 +5,7 @@ import "uplot/dist/uPlot.min.css";
 import { useEffect, useRef } from "preact/hooks";
 import { dayOfNs } from "../model/days";
 import { dayText, inUnit } from "../model/format";
+import { trendWords } from "../model/trend_words";
 import { color, useThemeVersion } from "../state/theme";
 import { trendData, trendOptions, type TrendProps } from "./trend_options";
 
@@ -15,22 +16,6 @@ interface Props extends TrendProps {
 }
 
 const dayOf = (t_s: number): string => dayOfNs(t_s * 1e9);
-
-/** "ETT%: 91.2% on 21 Aug, 85.0% on 18 Nov, lowest 81.3% on 23 Oct." */
-export function trendWords(props: Pick<Props, "label" | "days_s" | "lines" | "unit">): string {
-  const text = (point: { value: number; i: number }): string =>
-    `${inUnit(point.value, props.unit)} on ${dayText(dayOf(props.days_s[point.i] ?? 0))}`;
-  const told = props.lines.slice(0, 6).map((line) => {
-    const known = line.value.flatMap((value, i) => (value === null ? [] : [{ value, i }]));
-    const [begin, last] = [known[0], known.at(-1)];
-    if (!begin || !last) return `${line.label}: no values`;
-    if (known.length === 1) return `${line.label}: ${text(begin)}`;
-    const lowest = known.reduce((x, y) => (y.value < x.value ? y : x));
-    const highest = known.reduce((x, y) => (y.value > x.value ? y : x));
-    return `${line.label}: ${text(begin)}, ${text(last)}; lowest ${text(lowest)}, highest ${text(highest)}`;
-  });
-  return `${props.label}. ${told.join(". ")}.`;
-}
 
 export function TrendChart(props: Props) {
   const place = useRef<HTMLDivElement>(null);

@@ -5,6 +5,7 @@ import { daysRange, onlyValue } from "../model/axis";
 import { faded } from "../model/color";
 import { inUnit } from "../model/format";
 import { placeLabels } from "../model/labels";
+import type { Mark } from "../model/marks";
 import { color } from "../state/theme";
 
 export interface Line {
@@ -15,15 +16,6 @@ export interface Line {
   value: (number | null)[];
   low: (number | null)[];
   high: (number | null)[];
-}
-
-export interface Mark {
-  /** Seconds since 1970. */
-  t_s: number;
-  label: string;
-  color: string;
-  /** Whose label is written where there is not room for all. */
-  weight: number;
 }
 
 export interface TrendProps {

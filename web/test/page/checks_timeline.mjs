@@ -1,93 +1,42 @@
 // The timeline: zoom, pan and keys change its window, it draws again, and the link brings it back.
 // Times of frames are printed, never judged.
 
-import { openPage, settled } from "./browser.mjs";
+import { settled } from "./browser.mjs";
 import { equal, ok } from "./harness.mjs";
+import { bigJob, openWatched, quantile, segmentsMost, told, zoomThrough } from "./zoom.mjs";
 
 const SEGMENTS_MIN = 100_000;
 /** That one frame may look at: rows times slices of an answer, twice where a finer layer lies on it. */
 const SEGMENTS_MAX = 2 * 72 * 2 * 4000;
 
-function bigJob(fixture) {
-  const running = fixture.fleet.jobs.filter((job) => job.state === "running");
-  return running.reduce((x, y) =>
-    y.attempts.length * Math.min(72, y.devices) > x.attempts.length * Math.min(72, x.devices)
-      ? y
-      : x,
-  ).name;
-}
-
 const windowOf = (url) => /[?&]t=(\d+)-(\d+)/.exec(url)?.slice(1).map(Number) ?? null;
 const picture = (page) =>
   page.evaluate(() => document.querySelector(".timeline canvas").toDataURL().length);
-
-function told(frames) {
-  const sorted = frames.map((frame) => frame.took_ms).sort((x, y) => x - y);
-  const at = (p) => sorted[Math.min(sorted.length - 1, Math.floor(p * sorted.length))].toFixed(1);
-  const segments = Math.max(...frames.map((frame) => frame.segments));
-  return `${frames.length} frames, ${segments} segments looked at, draw p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, max ${at(1)} ms`;
-}
-
-async function open(context, base, hash) {
-  const opened = await openPage(context, base);
-  await opened.page.addInitScript(() => {
-    window.headwayFrames = [];
-    window.gaps = [];
-    let last = 0;
-    const tick = (now) => {
-      if (last) window.gaps.push(now - last);
-      last = now;
-      requestAnimationFrame(tick);
-    };
-    requestAnimationFrame(tick);
-  });
-  await opened.page.goto(`${base}/${hash}`);
-  await settled(opened.page);
-  return opened;
-}
 
 export function addTimelineChecks(harness, fixture, base) {
   const job = bigJob(fixture);
   harness.check(
     "the wheel zooms from weeks to milliseconds with 100k segments",
     async (context) => {
-      const { page, complaints } = await open(context, base, `#/job/${job}`);
-      const box = await page.locator(".timeline canvas").boundingBox();
+      const { page, complaints } = await openWatched(context, base, `#/job/${job}`);
       const before = await picture(page);
-      await page.evaluate(() => {
-        window.headwayFrames.length = 0;
-        window.gaps.length = 0;
-      });
-      await page.mouse.move(box.x + box.width * 0.6, box.y + 90);
-      for (let n = 0; n < 12; ++n) {
-        await page.mouse.wheel(0, n % 2 ? -40 : 40);
-        await page.waitForTimeout(16);
-      }
-      const wide = await page.evaluate(() => window.headwayFrames);
+      const { wide, frames, gaps_ms } = await zoomThrough(page);
       console.log(`      whole job: ${told(wide)}`);
-      ok(
-        Math.max(...wide.map((frame) => frame.segments)) >= SEGMENTS_MIN,
-        `fewer than ${SEGMENTS_MIN} segments`,
-      );
-      const most = Math.max(...wide.map((frame) => frame.segments));
+      const most = segmentsMost(wide);
+      ok(most >= SEGMENTS_MIN, `fewer than ${SEGMENTS_MIN} segments`);
       ok(most <= SEGMENTS_MAX, `a frame looks at ${most} segments`);
-      for (let n = 0; n < 90; ++n) {
-        await page.mouse.wheel(0, -140);
-        await page.waitForTimeout(16);
-      }
-      await settled(page);
       await page.waitForFunction(() => /[?&]t=/.test(location.hash));
       const [from, to] = windowOf(page.url());
-      console.log(`      zooming in: ${told(await page.evaluate(() => window.headwayFrames))}`);
-      const gaps = (await page.evaluate(() => window.gaps)).sort((x, y) => x - y);
+      console.log(`      zooming in: ${told(frames)}`);
+      const gap = (p) => quantile(gaps_ms, p).toFixed(1);
       console.log(
-        `      between frames: p50 ${gaps[gaps.length >> 1].toFixed(1)} ms, p95 ${gaps[Math.floor(gaps.length * 0.95)].toFixed(1)} ms, max ${gaps.at(-1).toFixed(1)} ms; window now ${((to - from) / 1e6).toFixed(2)} ms`,
+        `      between frames: p50 ${gap(0.5)} ms, p95 ${gap(0.95)} ms, max ${gap(1)} ms; window now ${((to - from) / 1e6).toFixed(2)} ms`,
       );
       ok((await picture(page)) !== before, "the picture is the same");
       const fine = fixture.asked.filter((path) => path.includes("/timeline?from_ns"));
       ok(fine.length > 0, "no finer slices were asked for");
       equal(complaints, [], "complaints");
-      const other = await open(context, base, new URL(page.url()).hash);
+      const other = await openWatched(context, base, new URL(page.url()).hash);
       equal(windowOf(other.page.url()), [from, to], "the window of the link");
       const note = (one) => one.locator(".timeline .note").innerText();
       equal(await note(other.page), await note(page), "what the bar says");
@@ -97,7 +46,7 @@ export function addTimelineChecks(harness, fixture, base) {
   );
 
   harness.check("dragging pans, and the tip names what is under the mouse", async (context) => {
-    const { page, complaints } = await open(
+    const { page, complaints } = await openWatched(
       context,
       base,
       `#/job/${job}?t=86400000000000-90000000000000`,
@@ -119,7 +68,7 @@ export function addTimelineChecks(harness, fixture, base) {
   });
 
   harness.check("keys zoom, pan, go to failures and read what is there", async (context) => {
-    const { page } = await open(context, base, `#/job/${job}`);
+    const { page } = await openWatched(context, base, `#/job/${job}`);
     const stage = page.getByRole("application");
     await stage.focus();
     await page.keyboard.press("+");
@@ -153,7 +102,7 @@ export function addTimelineChecks(harness, fixture, base) {
   });
 
   harness.check("a link to an attempt shows that attempt", async (context) => {
-    const { page } = await open(context, base, `#/job/${job}?attempt=3`);
+    const { page } = await openWatched(context, base, `#/job/${job}?attempt=3`);
     const [, , third] = fixture.fleet.jobs.find((one) => one.name === job).attempts;
     const said = await page.locator(".timeline .note").innerText();
     const hours = (third.end_s - third.begin_s) / 3600;
@@ -164,7 +113,7 @@ export function addTimelineChecks(harness, fixture, base) {
   });
 
   harness.check("a failure's time leads to its place on the timeline", async (context) => {
-    const { page } = await open(context, base, `#/job/${job}`);
+    const { page } = await openWatched(context, base, `#/job/${job}`);
     await page.locator("#panel-job-failures tbody a").first().click();
     await settled(page);
     const [from, to] = windowOf(page.url());

@@ -57,6 +57,44 @@ export function addFoundChecks(harness, demo) {
     },
   );
 
+  harness.check(
+    "what is open is marked on the trend of ETT%, and told to who cannot see it",
+    async (context) => {
+      const { regressions } = await demo.get("/regressions?state=open");
+      const { page } = await openPage(context, demo.base);
+      await page.goto(demo.base);
+      await settled(page);
+      const panel = page.locator("#panel-trend");
+      const label = await panel.getByRole("img").getAttribute("aria-label");
+      const found = regressions.find((one) => one.component === "compile_warm");
+      const began = text(Math.floor(found.began_ns / 1e9 / DAY_S));
+      const marks = label.split("Regressions: ")[1]?.split(", ") ?? [];
+      const words = `warm compile at start · ${found.stratum.family}`;
+      const mark = marks.find((one) => one.startsWith(words) && one.includes(`since ${began}`));
+      ok(mark, `"${words} … since ${began}" is not in ${label}`);
+      // Above the plot there is nothing red but marks and their words.
+      const red = () =>
+        panel.locator("canvas").evaluate((canvas) => {
+          const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, 40);
+          let count = 0;
+          for (let i = 0; i < data.length; i += 4)
+            if (data[i + 3] > 0 && data[i] > Math.max(data[i + 1], data[i + 2]) + 40) count += 1;
+          return count;
+        });
+      ok((await red()) > 0, "no mark is drawn");
+      await panel.getByRole("button", { name: /^Table: / }).click();
+      const row = panel.getByRole("row", { name: began, exact: false }).first();
+      ok((await row.innerText()).includes(words), `the row of ${began}: ${await row.innerText()}`);
+      // Where its family is left out, it is.
+      await page.goto(`${demo.base}/#/fleet?where=family:llm-70b`);
+      await settled(page);
+      const other = await panel.getByRole("img").getAttribute("aria-label");
+      ok(!other.includes(found.stratum.family), `of llm-70b alone: ${other}`);
+      ok(other.includes("Regressions") || (await red()) === 0, "a mark without words");
+      await page.close();
+    },
+  );
+
   harness.check("the preemption wave and the mix shift are told as such", async (context) => {
     const { page } = await openPage(context, demo.base);
     await page.goto(demo.base);

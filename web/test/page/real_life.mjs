@@ -5,6 +5,7 @@ import { serious } from "./axe.mjs";
 import { openPage, settled } from "./browser.mjs";
 import { Collector, headway } from "./collector.mjs";
 import { equal, ok } from "./harness.mjs";
+import { untilShown } from "./new_job.mjs";
 
 /** Answers of 401, and connections that fail, are what some checks are about. */
 const own = (complaints) =>
@@ -50,6 +51,34 @@ export function addLifeChecks(harness, demo) {
     equal(complaints, [], "complaints");
     await page.close();
   });
+
+  harness.check("jobs that begin come to an open page by themselves", (context) =>
+    withCollector([], async (collector) => {
+      collector.args = ["--store", join(collector.folder, "store.db")];
+      const base = await collector.start();
+      const { page, complaints } = await openPage(context, base);
+      await page.goto(`${base}/#/jobs`);
+      await page.getByText("No job has been sent yet").waitFor();
+      await page.locator(".dot.live").waitFor();
+      const jobs = [];
+      try {
+        // The second beside one that goes on: the page has asked a moment ago whenever it comes.
+        for (const name of ["first", "second"]) {
+          const { job, row, launch_s, event_s } = await untilShown(page, collector, name);
+          jobs.push(job);
+          equal(row.state, "running", `the state of ${name}`);
+          console.log(
+            `      ${name} is shown ${launch_s.toFixed(2)} s after its launch, ${event_s.toFixed(2)} s after its first event`,
+          );
+        }
+        await page.locator("#panel-jobs .note").getByText("2 jobs, 2 running").waitFor();
+      } finally {
+        for (const job of jobs) await job.end();
+      }
+      equal(complaints, [], "complaints");
+      await page.close();
+    }),
+  );
 
   harness.check(
     "the timeline zooms by wheel, drag and keys, and its link brings it back",

@@ -202,6 +202,97 @@ export function addViewChecks(harness, demo) {
     },
   );
 
+  harness.check("the waterfall compares other days, and two cohorts", async (context) => {
+    const { page, complaints } = await openPage(context, demo.base);
+    await page.goto(`${demo.base}/#/fleet?table=waterfall`);
+    await settled(page);
+    const panel = page.locator("#panel-waterfall");
+    await panel.getByRole("button", { name: /^Table: / }).click();
+    await panel.getByText("Compare with other days, or two cohorts").click();
+    const { last_day } = await demo.get("/fleet/dimensions");
+    const at = (days) =>
+      new Date(Date.parse(last_day) + days * 86_400_000).toISOString().slice(0, 10);
+    await panel.getByLabel("Before: from").fill(at(-50));
+    await panel.getByLabel("to", { exact: true }).fill(at(-36));
+    await panel.getByLabel("Only before").selectOption("cluster:east");
+    await panel.getByLabel("Only after").selectOption("cluster:west");
+    await settled(page);
+    const url = decodeURIComponent(page.url());
+    for (const part of [
+      `from_a=${at(-50)}`,
+      `to_a=${at(-35)}`,
+      "where_a=cluster:east",
+      "where_b=cluster:west",
+    ])
+      ok(url.includes(part), `${part} is not in ${url}`);
+    equal(await serious(page), [], "axe");
+    await panel.getByRole("button", { name: /^Table: / }).click();
+    const rows = await panel
+      .locator("tbody tr")
+      .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const { a, b, steps } = await demo.get(
+      `/fleet/waterfall?metric=ett_pct&split=component&from_a=${at(-50)}&to_a=${at(-35)}&from_b=${at(-29)}&to_b=${at(1)}&where_a=cluster:east&where_b=cluster:west`,
+    );
+    equal(rows.length, steps.length + 2, "steps and the two sides");
+    const [before, after] = [rows[0], rows.at(-1)];
+    ok(before[0].startsWith("east, "), `before is ${before[0]}`);
+    ok(after[0].startsWith("west, "), `after is ${after[0]}`);
+    equal([before[2], after[2]], [share(a.value), share(b.value)], "ETT of the two");
+    equal(before[1], `${a.count.toLocaleString("en")} counted`, "counted before");
+    await panel.getByRole("button", { name: /^Table: / }).click();
+    await panel.getByRole("button", { name: "Remove filter cluster:west" }).click();
+    await settled(page);
+    ok(!page.url().includes("where_b"), "a filter that is taken away stays");
+    await panel.getByRole("button", { name: "Reset" }).click();
+    await settled(page);
+    ok(!/from_a|to_a|where_a/.test(page.url()), `reset leaves ${page.url()}`);
+    equal(complaints, [], "complaints");
+    await page.close();
+  });
+
+  harness.check("what missed compile caches is told by attempt and rank", async (context) => {
+    const { page, complaints } = await openPage(context, demo.base);
+    const { jobs } = await demo.get("/jobs?limit=500&state=finished");
+    let report = null;
+    for (const { job } of jobs) {
+      const one = await demo.get(`/jobs/${job}/report`);
+      if (one.compile_cache?.missed.length > 1) report = one;
+      if (report) break;
+    }
+    ok(report, "no job of the demo missed anything twice");
+    const { missed, misses } = report.compile_cache;
+    const sum = missed.reduce((all, row) => all + row.count * row.misses, 0);
+    equal(sum, misses, "rows, in sum");
+    await page.goto(`${demo.base}/#/job/${report.job}`);
+    await settled(page);
+    const panel = page.locator("#panel-compile");
+    const told = await panel
+      .locator("tbody tr")
+      .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const wanted = missed.map((row) => [
+      `#${row.attempt < 65536 ? row.attempt : `${Math.floor(row.attempt / 65536)}.${row.attempt % 65536}`}`,
+      row.ranks,
+      row.misses.toLocaleString("en"),
+      row.hits.toLocaleString("en"),
+    ]);
+    equal(told, wanted.slice(0, 5), "rows");
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    await panel.getByRole("button", { name: "Copy the line that shows graphs and causes" }).click();
+    await page.getByText("Copied").first().waitFor();
+    equal(
+      await page.evaluate(() => navigator.clipboard.readText()),
+      "headway trace /tmp/trace",
+      "what is copied",
+    );
+    const linked = missed.find((row) => row.count <= 64);
+    await panel.locator("tbody a").first().click();
+    await settled(page);
+    const shown = decodeURIComponent(page.url());
+    ok(shown.includes(`ranks=${linked.ranks}`), `the link shows ${shown}`);
+    equal(complaints, [], "complaints");
+    await page.close();
+  });
+
   harness.check("a link restores what was chosen, and back takes it back", async (context) => {
     const { page, complaints } = await openPage(context, demo.base);
     await page.goto(`${demo.base}/#/fleet`);

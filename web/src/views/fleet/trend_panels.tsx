@@ -3,9 +3,7 @@
 import type { Doubt, Group, Metric, Regressions, Trend } from "../../api/types";
 import { useApi } from "../../api/use_api";
 import { TrendChart } from "../../charts/trend";
-import type { Line, Mark } from "../../charts/trend_options";
-import { beganDay } from "../../model/began";
-import { componentWords } from "../../model/buckets";
+import type { Line } from "../../charts/trend_options";
 import { addDays, unixSeconds } from "../../model/days";
 import {
   besideFailures,
@@ -15,7 +13,8 @@ import {
   isNothing,
   keyText,
 } from "../../model/format";
-import { concerns, differ } from "../../model/verdict";
+import { type Mark, marksOf, marksOn } from "../../model/marks";
+import { differ } from "../../model/verdict";
 import { change, linkTo, useAddress } from "../../state/address";
 import { fleetPath, type FleetState } from "../../state/fleet_state";
 import { choice } from "../../state/query";
@@ -104,22 +103,6 @@ function linesOf(trend: Trend, label: string): Line[] {
   });
 }
 
-const markState = { open: "", acknowledged: " (acknowledged)", gone: " (gone)" };
-
-function marksOf(regressions: Regressions | null, state: FleetState): Mark[] {
-  const { days } = state;
-  if (!regressions || !days) return [];
-  return regressions.regressions
-    .filter((one) => beganDay(one) >= days.from && beganDay(one) < days.to)
-    .filter((one) => concerns(one.stratum, state.where))
-    .map((one) => ({
-      t_s: unixSeconds(beganDay(one)),
-      label: `${componentWords(one.component, one.label)} · ${keyText(one.stratum)}${markState[one.state]}`,
-      color: one.state === "open" ? "--bad" : "--muted",
-      weight: (one.state === "open" ? 1e9 : 0) + one.device_hours_per_day,
-    }));
-}
-
 const noDays = (trend: Trend): string | null =>
   trend.series.some((series) => series.value.some((value) => value !== null))
     ? null
@@ -129,7 +112,10 @@ export function TrendPanel(props: { state: FleetState; regressions: Regressions 
   const { state } = props;
   const metric = useMetric();
   const answer = useApi<Trend>(fleetPath("trend", state, { metric: metric.name, by: state.by }));
-  const marks = metric.name === "ett_pct" || metric.name === "time_to_start_s";
+  const marked = metric.name === "ett_pct" || metric.name === "time_to_start_s";
+  const marks = marked
+    ? marksOf(props.regressions?.regressions ?? [], state.days, state.where)
+    : [];
   const days = answer.data?.days.length ?? 0;
   const choose = (from: string, last: string): void =>
     change({ from, to: addDays(last, 1), period: null });
@@ -149,7 +135,7 @@ export function TrendPanel(props: { state: FleetState; regressions: Regressions 
       answer={answer}
       empty={noDays}
       rows={12}
-      table={(trend) => <TrendTable trend={trend} label={metric.label} />}
+      table={(trend) => <TrendTable trend={trend} label={metric.label} marks={marks} />}
     >
       {(trend) => {
         const lines = linesOf(trend, metric.label);
@@ -161,7 +147,7 @@ export function TrendPanel(props: { state: FleetState; regressions: Regressions 
               days_s={trend.days.map(unixSeconds)}
               lines={lines}
               unit={trend.unit}
-              marks={marks ? marksOf(props.regressions, state) : []}
+              marks={marks}
               height="fill"
               bands={lines.length <= 4}
               choose={choose}
@@ -193,7 +179,15 @@ function LineLegend({ lines }: { lines: readonly Line[] }) {
   );
 }
 
-function TrendTable({ trend, label }: { trend: Trend; label: string }) {
+function TrendTable({
+  trend,
+  label,
+  marks = [],
+}: {
+  trend: Trend;
+  label: string;
+  marks?: readonly Mark[];
+}) {
   const grouped = trend.series.length > 1;
   return (
     <table>
@@ -216,6 +210,7 @@ function TrendTable({ trend, label }: { trend: Trend; label: string }) {
               </th>
             </>
           )}
+          {marks.length > 0 && <th scope="col">Regressions that began</th>}
         </tr>
       </thead>
       <tbody>
@@ -236,6 +231,7 @@ function TrendTable({ trend, label }: { trend: Trend; label: string }) {
                 <td class="num">{inUnit(trend.series[0].device_hours[i], "")}</td>
               </>
             )}
+            {marks.length > 0 && <td>{marksOn(marks, day)}</td>}
           </tr>
         ))}
       </tbody>

@@ -5,6 +5,7 @@ import type { Answer } from "../../api/use_api";
 import { groupColor } from "../../model/buckets";
 import { bytes, count, duration, durationNs, percent, plural } from "../../model/format";
 import { Panel } from "../../ui/panel";
+import { Missed, TraceLines } from "./missed";
 
 export function CompilePanel({ answer }: { answer: Answer<Report> }) {
   return (
@@ -21,10 +22,14 @@ export function CompilePanel({ answer }: { answer: Answer<Report> }) {
         <>
           <CompileBars report={report} />
           {report.compile_cache ? (
-            <Cache cache={report.compile_cache} />
+            <>
+              <Cache cache={report.compile_cache} />
+              <Missed cache={report.compile_cache} />
+            </>
           ) : (
             <p class="muted">No cache of torch.compile was noted.</p>
           )}
+          <TraceLines />
         </>
       )}
     </Panel>
@@ -66,7 +71,12 @@ function CompileTable({ report }: { report: Report }) {
           ))}
         </tbody>
       </table>
-      {report.compile_cache && <Cache cache={report.compile_cache} />}
+      {report.compile_cache && (
+        <>
+          <Cache cache={report.compile_cache} />
+          <Missed cache={report.compile_cache} all />
+        </>
+      )}
     </>
   );
 }

@@ -1,5 +1,5 @@
-"""What stands before several collectors: every batch goes to one of them or to both, some late, and
-all of them come again and again. Keeps count of what was acknowledged."""
+"""What stands before one collector or several: every batch goes to one of them, some to two or
+twice, some late, and all of them come again and again. Keeps count of what was acknowledged."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ class Balancer:
     def pass_on(self, path: str, body: bytes) -> tuple[int, bytes]:
         with self._lock:
             order = self._draw.sample(self.places, len(self.places))
+            order = order if len(order) > 1 else order * 2
             twice = self._draw.random() < 0.3
             late_s = self._draw.uniform(0, 0.3) if self._draw.random() < 0.2 else 0.0
         time.sleep(late_s)
