@@ -18,18 +18,12 @@ from typing import Any
 
 import pytest
 from collecting import Collector
+from pyarrow import parquet
+from report_words import IN_REPORT, partition_of
 from spark_cluster import Cluster
-from spark_runs import (
-    HEADWAY,
-    IN_REPORT,
-    command,
-    headway,
-    partition_of,
-    partitions,
-    run,
-    table,
-)
+from spark_runs import HEADWAY, command, headway, partitions, run, table
 
+ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("attempts", "slices", "rollup", "facts", "errors")
 
 
@@ -101,6 +95,49 @@ def test_attempts_failures_and_starts_are_those_of_the_report(
         assert parts + first["start_outside_ns"] == length, job
         assert {row["family"] for row in rows} == {report["attrs"]["family"]}
     assert failures > 5
+
+
+RENAMED = {  # a column of `headway export --rows attempts` → of attempts.parquet
+    "failure_at_ns": "failure_t_ns",
+    "failure_recovered_ns": "failure_time_to_recover_ns",
+    "start_queued_ns": "start_outside_ns",
+}
+
+
+def test_exported_rows_as_parquet_are_the_history(
+    history: tuple[Path, dict[str, Any]], jobs: Path, tmp_path: Path
+) -> None:
+    """By the script of docs/formats/export.md, word for word."""
+    page = (ROOT / "docs/formats/export.md").read_text()
+    script = page.partition("```python file=rows_to_parquet.py\n")[2].partition("```")[0]
+    (tmp_path / "rows_to_parquet.py").write_text(script)
+    out, _ = history
+    words = (*IN_REPORT, "wall", "queued", "failure")
+    of_their_own = {
+        "attempts": {f"{word}_ns" for word in words} | {"saves", "start_length_ns"},
+        "days": {"wall_ns"},
+    }
+    for rows, name in {"attempts": "attempts", "days": "slices"}.items():
+        lines, file = tmp_path / f"{rows}.jsonl", tmp_path / f"{rows}.parquet"
+        options = ("--rows", rows, "--format", "jsonl", "--dir", jobs, "-o", lines)
+        headway("export", "--all", *options, check=True)
+        command = [sys.executable, "rows_to_parquet.py", str(lines), str(file)]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        written = parquet.read_table(file)
+        assert not [column.name for column in written.schema if str(column.type) == "null"]
+        there = {(row["job"], row["attempt"], row.get("day")): row for row in table(out, name)}
+        assert written.num_rows == len(there) > 0
+        for row in written.to_pylist():
+            day = date.fromisoformat(row.pop("day")) if "day" in row else None
+            other = there[row["job"], row["attempt"], day]
+            if kind := row.pop("start_kind", None):
+                assert other["start_recovery"] == (kind == "recover")
+            shared = {key: RENAMED.get(key, key) for key in row}
+            shared = {key: name for key, name in shared.items() if name in other}
+            assert set(row) - set(shared) == of_their_own[rows]
+            assert {key: row[key] for key in shared} == {
+                key: other[name] for key, name in shared.items()
+            }
 
 
 def test_the_roll_up_is_the_sum_of_the_slices(history: tuple[Path, dict[str, Any]]) -> None:
