@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "fleet/poisson.h"
 #include "fleet/scan.h"
 #include "fleet/series_index.h"
@@ -75,6 +74,11 @@ struct Waits {
 
 constexpr std::int32_t kEver = 1 << 20;  // days
 
+// How many combinations of dimensions there is room for: with days, each has all of them.
+std::uint32_t series_max(const By& by, const Days& days) {
+  return by.day ? std::max(1u, rollup_groups_max / std::max(1u, days.count())) : rollup_groups_max;
+}
+
 class Gathering {
  public:
   Gathering(const Snapshot& snapshot, const Selection& selection, const By& by)
@@ -83,11 +87,10 @@ class Gathering {
         by_day_(by.day),
         days_(days_of(snapshot, filter_, rollup_groups_max)),
         days_more_(days_of(snapshot, filter_, kEver).count() - days_.count()),
-        series_(snapshot, filter_, by.dimensions, rollup_groups_max),
-        groups_(by.day ? days_.count() : series_.size()),
+        series_(snapshot, filter_, by.dimensions, series_max(by, days_)),
+        groups_(series_.size() * (by.day ? days_.count() : 1)),
         sums_(groups_ + 2),
         own_(groups_ + 2) {
-    HW_CHECK(!by.day || by.dimensions.empty());
     drawn_.reserve(snapshot.attempts());
     starts_.groups.reserve(snapshot.attempts());
     starts_.lasted.reserve(snapshot.attempts());
@@ -95,11 +98,21 @@ class Gathering {
              [&](const Chunk& chunk, const Chunk::Job& job) { take(chunk, job); });
     add_total();
   }
-  // Groups are numbered from 0; the rest is groups(), all together groups() + 1.
+  // Groups are numbered from 0, all days of one series after the other; the rest is groups(), all
+  // together groups() + 1.
   [[nodiscard]] std::uint32_t groups() const { return groups_; }
-  [[nodiscard]] const SeriesIndex& series() const { return series_; }
-  [[nodiscard]] const Days& days() const { return days_; }
-  [[nodiscard]] std::uint32_t days_more() const { return days_more_; }
+  [[nodiscard]] std::uint64_t more() const { return series_.more() + (by_day_ ? days_more_ : 0); }
+  [[nodiscard]] std::uint32_t series_of(std::uint32_t group) const {
+    return by_day_ ? group / days_.count() : group;
+  }
+  [[nodiscard]] std::vector<std::string> key_of(const Snapshot& snapshot,
+                                                std::uint32_t group) const {
+    std::vector<std::string> key = series_.values(snapshot, series_of(group));
+    if (by_day_) {
+      key.push_back(day_text(days_.from + static_cast<std::int32_t>(group % days_.count())));
+    }
+    return key;
+  }
   [[nodiscard]] std::vector<RollupGroup> finish() const;
 
  private:
@@ -110,8 +123,10 @@ class Gathering {
   void end_job();
   [[nodiscard]] std::uint32_t group_of(const Chunk& chunk, std::uint32_t at,
                                        std::int32_t day) const {
-    if (!by_day_) return series_.of(chunk, at);
-    return days_.has(day) ? static_cast<std::uint32_t>(day - days_.from) : groups_;
+    const std::uint32_t series = series_.of(chunk, at);
+    if (!by_day_) return series;
+    if (series == series_.size() || !days_.has(day)) return groups_;
+    return series * days_.count() + static_cast<std::uint32_t>(day - days_.from);
   }
   Own& own(std::uint32_t group, std::uint32_t devices) {
     Own& each = own_[group];
@@ -381,6 +396,11 @@ std::vector<RollupGroup> Gathering::finish() const {
   return out;
 }
 
+struct Shown {
+  std::uint32_t series;
+  RollupGroup* group;
+};
+
 }  // namespace
 
 Rollup roll_up(const Snapshot& snapshot, const Selection& selection, const By& by) {
@@ -389,6 +409,8 @@ Rollup roll_up(const Snapshot& snapshot, const Selection& selection, const By& b
   const std::uint32_t groups = gathering.groups();
   Rollup out;
   out.total = std::move(all[groups + 1]);
+  std::vector<Shown> shown;
+  std::vector<Int128> series_ns(groups);
   const bool grouped = by.day || !by.dimensions.empty();
   for (std::uint32_t i = 0; grouped && i < groups; ++i) {
     RollupGroup& group = all[i];
@@ -396,25 +418,18 @@ Rollup roll_up(const Snapshot& snapshot, const Selection& selection, const By& b
         group.failures + group.user_errors + group.preemptions == 0) {
       continue;
     }
-    if (by.day) {
-      group.key = {day_text(gathering.days().from + static_cast<std::int32_t>(i))};
-    } else {
-      group.key = gathering.series().values(snapshot, i);
-    }
-    out.groups.push_back(std::move(group));
+    group.key = gathering.key_of(snapshot, i);
+    const std::uint32_t series = gathering.series_of(i);
+    for (const Int128 each : group.device_ns) series_ns[series] += each;
+    shown.push_back({series, &group});
   }
-  if (!by.day) {
-    const auto device_ns = [](const RollupGroup& group) {
-      Int128 sum = 0;
-      for (const Int128 each : group.device_ns) sum += each;
-      return sum;
-    };
-    std::ranges::sort(out.groups, [&](const RollupGroup& a, const RollupGroup& b) {
-      const Int128 of_a = device_ns(a), of_b = device_ns(b);
-      return of_a != of_b ? of_a > of_b : a.key < b.key;
-    });
-  }
-  out.more = by.day ? gathering.days_more() : gathering.series().more();
+  std::ranges::sort(shown, [&](const Shown& a, const Shown& b) {
+    if (a.series == b.series) return a.group < b.group;  // by day
+    const Int128 of_a = series_ns[a.series], of_b = series_ns[b.series];
+    return of_a != of_b ? of_a > of_b : a.group->key < b.group->key;
+  });
+  for (const Shown& each : shown) out.groups.push_back(std::move(*each.group));
+  out.more = gathering.more();
   return out;
 }
 
