@@ -21,7 +21,7 @@ from collecting import Collector
 from pyarrow import parquet
 from report_words import IN_REPORT, partition_of
 from spark_cluster import Cluster
-from spark_runs import HEADWAY, command, headway, partitions, run, table
+from spark_runs import HEADWAY, Rows, command, headway, partitions, run, table
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("attempts", "slices", "rollup", "facts", "errors")
@@ -39,6 +39,16 @@ def history(
     return out, summary
 
 
+@pytest.fixture(scope="module")
+def filled(jobs: Path, collector: Collector) -> Collector:
+    """A collector that has all jobs."""
+    for folder in sorted(jobs.iterdir()):
+        words = ("--dir", jobs, "--to", collector.url, "--every-host", "--json")
+        sent = headway("ship", folder.name, *words)
+        assert sent.returncode == 0 and json.loads(sent.stdout)["complete"], sent
+    return collector
+
+
 def reports(jobs: Path) -> dict[str, dict[str, Any]]:
     told = {}
     for folder in sorted(jobs.iterdir()):
@@ -48,7 +58,7 @@ def reports(jobs: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_every_job_is_as_its_report_and_the_collector_say(
-    history: tuple[Path, dict[str, Any]], jobs: Path, collector: Collector
+    history: tuple[Path, dict[str, Any]], jobs: Path, filled: Collector
 ) -> None:
     out, summary = history
     told = reports(jobs)
@@ -57,10 +67,53 @@ def test_every_job_is_as_its_report_and_the_collector_say(
     found = partitions(rows)
     assert found == {job: partition_of(report) for job, report in told.items()}
     for job in told:
-        sent = headway("ship", job, "--dir", jobs, "--to", collector.url, "--every-host", "--json")
-        assert sent.returncode == 0 and json.loads(sent.stdout)["complete"], sent
-        report = collector.get(f"/api/v1/jobs/{job}/report")
+        report = filled.get(f"/api/v1/jobs/{job}/report")
         assert partition_of(report) == found[job], job
+
+
+def test_the_total_is_the_collectors_roll_up(
+    history: tuple[Path, dict[str, Any]], filled: Collector
+) -> None:
+    out, summary = history
+    slices = table(out, "slices")
+    wanted = {
+        group["key"]: summed_up(
+            group, [row for row in slices if row[summary["by"]] == group["key"]]
+        )
+        for group in summary["groups"]
+    }
+    wanted["total"] = summed_up(summary["total"], slices)
+    assert len(wanted) > 3
+    after = date.fromisoformat(summary["last_day"]) + timedelta(days=1)
+    deadline = (
+        time.monotonic() + 120
+    )  # jobs come to the fleet's account seconds after their batches
+    while True:
+        asked = f"from={summary['first_day']}&to={after}&by={summary['by']}"
+        answer = filled.get(f"/api/v1/fleet/rollup?{asked}")
+        told = {group["key"][summary["by"]]: rolled_up(group) for group in answer["groups"]}
+        told["total"] = rolled_up(answer["total"])
+        if told == wanted:
+            return
+        assert time.monotonic() < deadline, (told, wanted)
+        time.sleep(0.5)
+
+
+def summed_up(group: dict[str, Any], slices: Rows) -> dict[str, Any]:
+    """A group of the summary and its slices, in the units of the collector: hours are nanoseconds
+    of devices, divided once; the wall is in nanoseconds."""
+    hours = {word: int(ns) / 3.6e12 for word, ns in group["device_ns"].items()}
+    counts = {name: group[name] for name in ("jobs", "attempts", "failures")}
+    wall_ns = sum(row[f"{word}_ns"] for row in slices for word in IN_REPORT)
+    queued_ns = sum(row["queued_ns"] for row in slices)
+    return counts | {"hours": hours, "wall_ns": wall_ns, "queued_ns": queued_ns}
+
+
+def rolled_up(group: dict[str, Any]) -> dict[str, Any]:
+    """The same of the collector's answer."""
+    assert group["unit"] == "device_hours"
+    names = ("jobs", "attempts", "failures", "wall_ns", "queued_ns")
+    return {name: group[name] for name in names} | {"hours": group["buckets"]}
 
 
 def test_attempts_failures_and_starts_are_those_of_the_report(
