@@ -114,6 +114,7 @@ PROGRAMS: list[list[str]] = [
     [sys.executable, str(ROOT / "bench/bench_regress.py")],
     [str(BUILD / "bin/bench_fleet")],
     [sys.executable, str(ROOT / "bench/bench_ingest.py")],
+    [sys.executable, str(ROOT / "bench/bench_restart.py")],
     [sys.executable, str(ROOT / "bench/bench_ranks.py")],
     [sys.executable, str(ROOT / "bench/bench_page.py")],
 ]

@@ -19,8 +19,11 @@ LOAD = BUILD / "bin/load_fleet"
 
 
 class Served:
-    def __init__(self) -> None:
+    """`store`: a database's URL; else a SQLite file that goes away."""
+
+    def __init__(self, store: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="hw-ingest-"))
+        self.store = store or str(self.folder / "store.db")
         self.log = self.folder / "log"
         self.port = 0
         self.start()
@@ -28,8 +31,7 @@ class Served:
     def start(self) -> None:
         with self.log.open("a") as log:
             self.process = subprocess.Popen(
-                [HEADWAY, "serve", "--store", str(self.folder / "store.db")]
-                + ["--listen", f"127.0.0.1:{self.port}"],
+                [HEADWAY, "serve", "--store", self.store] + ["--listen", f"127.0.0.1:{self.port}"],
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

@@ -66,6 +66,11 @@ class Postgres:
         assert asked.returncode == 0, command
         return output.strip()
 
+    def database_url(self, name: str) -> str:
+        """Of a new database, as `headway serve --store` wants it."""
+        self.sql(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+        return f"postgres:///{name}?host={self.folder}&user=postgres"
+
     def copy_s(self, files: list[Path]) -> float:
         """All files at once, each by a session of its own, until the last commit."""
         begin = time.monotonic()

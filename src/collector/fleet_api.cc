@@ -74,17 +74,11 @@ ServerAnswer dimensions_answer(const Snapshot& snapshot) {
 ServerAnswer rollup_answer(const ServerRequest& request, const Snapshot& snapshot) {
   auto selection = selection_of(request, snapshot);
   if (!selection.ok()) return bad(selection.status());
-  fleet::By by;
-  const std::string text = text_argument(request, "by", "");
-  by.day = text == "day";
-  if (!by.day) {
-    auto dimensions = dimensions_of(text);
-    if (!dimensions.ok()) return bad(dimensions.status());
-    by.dimensions = std::move(*dimensions);
-  }
-  const std::vector<std::string> names =
-      by.day ? std::vector<std::string>{"day"} : names_of(by.dimensions);
-  const fleet::Rollup rollup = fleet::roll_up(snapshot, *selection, by);
+  auto by = by_of(text_argument(request, "by", ""));
+  if (!by.ok()) return bad(by.status());
+  std::vector<std::string> names = names_of(by->dimensions);
+  if (by->day) names.emplace_back("day");
+  const fleet::Rollup rollup = fleet::roll_up(snapshot, *selection, *by);
   json groups = json::array();
   if (!names.empty()) {
     for (const fleet::RollupGroup& group : rollup.groups) {

@@ -26,6 +26,28 @@ Result<std::int32_t> day_of(const ServerRequest& request, const std::string& nam
   return Status::invalid(fmt::format("{}={}: give a day as in 2026-10-01", name, *text));
 }
 
+Result<fleet::By> words_of(std::string_view text, bool day_too) {
+  fleet::By out;
+  for (bool more = !text.empty(); more;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view word = text.substr(0, comma);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+    if (day_too && word == "day" && !out.day) {
+      out.day = true;
+      continue;
+    }
+    const auto dimension = fleet::dimension_of(word);
+    if (!dimension) {
+      return Status::invalid(fmt::format("by={}: no such dimension; there are {}{}", word,
+                                         kDimensionsKnown, day_too ? ", and day, once" : ""));
+    }
+    out.dimensions.push_back(*dimension);
+  }
+  if (out.dimensions.size() > 2) return Status::invalid("by: at most two dimensions");
+  return out;
+}
+
 }  // namespace
 
 DayRange days_with_data(const fleet::Snapshot& snapshot) {
@@ -83,21 +105,13 @@ Result<fleet::Selection> selection_of(const ServerRequest& request, const fleet:
 }
 
 Result<std::vector<Dimension>> dimensions_of(std::string_view text) {
-  std::vector<Dimension> out;
-  for (bool more = !text.empty(); more;) {
-    const std::size_t comma = text.find(',');
-    const std::string_view word = text.substr(0, comma);
-    const auto dimension = fleet::dimension_of(word);
-    if (!dimension) {
-      return Status::invalid(
-          fmt::format("by={}: no such dimension; there are {}", word, kDimensionsKnown));
-    }
-    out.push_back(*dimension);
-    more = comma != std::string_view::npos;
-    if (more) text.remove_prefix(comma + 1);
-  }
-  if (out.size() > 2) return Status::invalid("by: at most two dimensions");
-  return out;
+  auto by = words_of(text, false);
+  if (!by.ok()) return by.status();
+  return std::move(by->dimensions);
+}
+
+Result<fleet::By> by_of(std::string_view text) {
+  return words_of(text, true);
 }
 
 Result<std::int64_t> number_of(const ServerRequest& request, std::string_view name,

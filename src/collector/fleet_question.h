@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "fleet/rollup.h"
 #include "fleet/selection.h"
 #include "fleet/table.h"
 #include "net/http_server.h"
@@ -29,6 +30,8 @@ struct DayRange {
                                                           std::string_view suffix = "");
 // "family,team"; at most two.
 [[nodiscard]] base::Result<std::vector<fleet::Dimension>> dimensions_of(std::string_view text);
+// The same for a roll-up, where one of the words may be "day": "family,day".
+[[nodiscard]] base::Result<fleet::By> by_of(std::string_view text);
 // All of that name.
 [[nodiscard]] base::Result<std::vector<fleet::Where>> where_of(const net::ServerRequest& request,
                                                                std::string_view name);

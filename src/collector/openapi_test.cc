@@ -196,6 +196,29 @@ TEST(OpenApi, TheLimitsAreThose) {
   EXPECT_EQ(batch["description"], fmt::format("At most {} bytes.", ingest::batch_bytes_max));
 }
 
+// A roll-up's `by`: every row of up to four of these words is taken exactly where it is described.
+TEST(OpenApi, WhatRollUpsAreAskedByIsWhatIsTaken) {
+  std::string pattern;
+  for (const json& parameter : document()["paths"]["/api/v1/fleet/rollup"]["get"]["parameters"]) {
+    if (parameter.value("name", "") == "by") pattern = parameter["schema"]["pattern"];
+  }
+  const std::regex described(pattern);
+  std::vector<std::string> rows = {""};
+  for (std::size_t at = 0, length = 1; length <= 4; ++length) {
+    for (const std::size_t end = rows.size(); at < end; ++at) {
+      for (const char* word : {"day", "family", "config", "host"}) {
+        rows.push_back(length == 1 ? word : rows[at] + "," + word);
+      }
+    }
+  }
+  int taken = 0;
+  for (const std::string& row : rows) {
+    EXPECT_EQ(by_of(row).ok(), std::regex_match(row, described)) << row;
+    taken += by_of(row).ok() ? 1 : 0;
+  }
+  EXPECT_EQ(taken, 1 + 3 + 2 * 2 + 2 * 2 + 3 * 4);
+}
+
 TEST(OpenApi, NamesAreThose) {
   const json job = parameter("/api/v1/jobs/{job}/report", "job");
   EXPECT_EQ(job["maxLength"], base::job_name_bytes_max);

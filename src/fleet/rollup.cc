@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "fleet/poisson.h"
 #include "fleet/scan.h"
 #include "fleet/series_index.h"
@@ -48,6 +47,7 @@ struct Own {
   // Device time so far, as what the doubt is reckoned from; parts only where jobs weigh the same.
   double wall = 0, effective = 0, failure = 0;
   std::array<double, kBuckets> parts{};
+  std::uint32_t parts_mask = 0;  // of parts that may not be 0
   // Slices of garbage can be years each: so much fits in beside one more of them.
   static constexpr std::int64_t wall_ns_max = std::int64_t{1} << 61;
 };
@@ -61,11 +61,22 @@ struct Sum {
   std::array<double, kBuckets> shares{};  // weighted by job: summed over jobs
 };
 
-// One job in one group: what the doubt of shares is reckoned from.
+// One job in one group: what the doubt of shares by device is reckoned from. Jobs that weigh the
+// same are added up at once.
 struct Drawn {
   std::uint32_t group;
   bool whole;  // all of the job: it stands for it in the total, too
   double wall, effective, failure;
+};
+
+struct Means {
+  MeanShareDoubt effective, failure, idle;
+
+  void add(double wall, double effective_here, double failure_here) {
+    effective.add(effective_here / wall);
+    failure.add(failure_here / wall);
+    idle.add((wall - effective_here - failure_here) / wall);
+  }
 };
 
 struct Waits {
@@ -75,6 +86,11 @@ struct Waits {
 
 constexpr std::int32_t kEver = 1 << 20;  // days
 
+// How many combinations of dimensions there is room for: with days, each has all of them.
+std::uint32_t series_max(const By& by, const Days& days) {
+  return by.day ? std::max(1u, rollup_groups_max / std::max(1u, days.count())) : rollup_groups_max;
+}
+
 class Gathering {
  public:
   Gathering(const Snapshot& snapshot, const Selection& selection, const By& by)
@@ -83,23 +99,33 @@ class Gathering {
         by_day_(by.day),
         days_(days_of(snapshot, filter_, rollup_groups_max)),
         days_more_(days_of(snapshot, filter_, kEver).count() - days_.count()),
-        series_(snapshot, filter_, by.dimensions, rollup_groups_max),
-        groups_(by.day ? days_.count() : series_.size()),
+        series_(snapshot, filter_, by.dimensions, series_max(by, days_)),
+        groups_(series_.size() * (by.day ? days_.count() : 1)),
         sums_(groups_ + 2),
-        own_(groups_ + 2) {
-    HW_CHECK(!by.day || by.dimensions.empty());
-    drawn_.reserve(snapshot.attempts());
+        own_(groups_ + 2),
+        means_(weight_ == Weight::job ? groups_ + 2 : 0) {
+    if (weight_ == Weight::device) drawn_.reserve(snapshot.attempts());
     starts_.groups.reserve(snapshot.attempts());
     starts_.lasted.reserve(snapshot.attempts());
     each_job(snapshot, filter_,
              [&](const Chunk& chunk, const Chunk::Job& job) { take(chunk, job); });
     add_total();
   }
-  // Groups are numbered from 0; the rest is groups(), all together groups() + 1.
+  // Groups are numbered from 0, all days of one series after the other; the rest is groups(), all
+  // together groups() + 1.
   [[nodiscard]] std::uint32_t groups() const { return groups_; }
-  [[nodiscard]] const SeriesIndex& series() const { return series_; }
-  [[nodiscard]] const Days& days() const { return days_; }
-  [[nodiscard]] std::uint32_t days_more() const { return days_more_; }
+  [[nodiscard]] std::uint64_t more() const { return series_.more() + (by_day_ ? days_more_ : 0); }
+  [[nodiscard]] std::uint32_t series_of(std::uint32_t group) const {
+    return by_day_ ? group / days_.count() : group;
+  }
+  [[nodiscard]] std::vector<std::string> key_of(const Snapshot& snapshot,
+                                                std::uint32_t group) const {
+    std::vector<std::string> key = series_.values(snapshot, series_of(group));
+    if (by_day_) {
+      key.push_back(day_text(days_.from + static_cast<std::int32_t>(group % days_.count())));
+    }
+    return key;
+  }
   [[nodiscard]] std::vector<RollupGroup> finish() const;
 
  private:
@@ -110,8 +136,10 @@ class Gathering {
   void end_job();
   [[nodiscard]] std::uint32_t group_of(const Chunk& chunk, std::uint32_t at,
                                        std::int32_t day) const {
-    if (!by_day_) return series_.of(chunk, at);
-    return days_.has(day) ? static_cast<std::uint32_t>(day - days_.from) : groups_;
+    const std::uint32_t series = series_.of(chunk, at);
+    if (!by_day_) return series;
+    if (series == series_.size() || !days_.has(day)) return groups_;
+    return series * days_.count() + static_cast<std::uint32_t>(day - days_.from);
   }
   Own& own(std::uint32_t group, std::uint32_t devices) {
     Own& each = own_[group];
@@ -140,8 +168,10 @@ class Gathering {
   std::vector<Sum> sums_;
   std::vector<Own> own_;
   std::vector<std::uint32_t> touched_;
+  std::array<double, kBuckets> job_parts_{};  // of all its groups; 0 between two jobs
   std::uint64_t attempts_ = 0, running_ = 0;
   std::vector<Drawn> drawn_;
+  std::vector<Means> means_;
   Waits starts_, recoveries_;
 };
 
@@ -206,13 +236,17 @@ void Gathering::take_failure(const EncodedAttempt::Failed& failure, std::uint32_
   sum.unsaved_device_ns += Int128{failure.unsaved_ns} * chunk.devices[at];
 }
 
+// f(bucket) for each bit.
+template <typename F>
+void each_bucket(std::uint32_t mask, F&& f) {
+  for (; mask != 0; mask &= mask - 1) f(static_cast<std::size_t>(std::countr_zero(mask)));
+}
+
 // What the job has had so far with one number of devices goes to the group.
 void Gathering::settle(Own& own, Sum& sum) {
   const std::int64_t devices = own.devices;
-  for (std::uint32_t left = own.mask; left != 0; left &= left - 1) {
-    const auto b = static_cast<std::size_t>(std::countr_zero(left));
-    sum.part.device_ns[b] += Int128{own.ns[b]} * devices;
-  }
+  each_bucket(own.mask,
+              [&](std::size_t b) { sum.part.device_ns[b] += Int128{own.ns[b]} * devices; });
   sum.part.wall_device_ns += Int128{own.wall_ns} * devices;
   sum.part.failure_device_ns += Int128{own.failure_ns} * devices;
   sum.part.wall_ns += own.wall_ns;
@@ -224,20 +258,21 @@ void Gathering::settle(Own& own, Sum& sum) {
   own.wall += weight * static_cast<double>(own.wall_ns);
   own.failure += weight * static_cast<double>(own.failure_ns);
   own.effective += weight * static_cast<double>(own.ns[timeline::index(Bucket::effective)]);
-  for (std::uint32_t left = own.mask; left != 0; left &= left - 1) {
-    const auto b = static_cast<std::size_t>(std::countr_zero(left));
+  each_bucket(own.mask, [&](std::size_t b) {
     if (weight_ == Weight::job) own.parts[b] += weight * static_cast<double>(own.ns[b]);
     own.ns[b] = 0;
-  }
+  });
+  own.parts_mask |= own.mask;
   own.mask = 0;
   own.wall_ns = own.failure_ns = 0;
   own.queued_ns = 0;
   own.saves = own.attempts = own.running = 0;
 }
+
 void Gathering::end_job() {
   Sum& total = sums_[groups_ + 1];
   double wall = 0, effective = 0, failure = 0;
-  std::array<double, kBuckets> parts{};
+  std::uint32_t mask = 0;
   const bool whole = touched_.size() == 1;
   for (const std::uint32_t group : touched_) {
     Own& own = own_[group];
@@ -246,27 +281,38 @@ void Gathering::end_job() {
     ++sum.jobs;
     if (own.wall > 0) {
       ++sum.jobs_with_wall;
-      drawn_.push_back({group, whole, own.wall, own.effective, own.failure});
       wall += own.wall;
       effective += own.effective;
       failure += own.failure;
-      for (std::size_t b = 0; weight_ == Weight::job && b < kBuckets; ++b) {
-        sum.shares[b] += own.parts[b] / own.wall;
-        parts[b] += own.parts[b];
-        own.parts[b] = 0;
+      if (weight_ == Weight::device) {
+        drawn_.push_back({group, whole, own.wall, own.effective, own.failure});
+      } else {
+        means_[group].add(own.wall, own.effective, own.failure);
+        mask |= own.parts_mask;
+        each_bucket(own.parts_mask, [&](std::size_t b) {
+          sum.shares[b] += own.parts[b] / own.wall;
+          job_parts_[b] += own.parts[b];
+          own.parts[b] = 0;
+        });
       }
     }
     own.wall = own.effective = own.failure = 0;
+    own.parts_mask = 0;
     own.any = false;
   }
   touched_.clear();
   ++total.jobs;
   if (wall <= 0) return;
   ++total.jobs_with_wall;
-  if (!whole) drawn_.push_back({groups_ + 1, false, wall, effective, failure});
-  for (std::size_t b = 0; weight_ == Weight::job && b < kBuckets; ++b) {
-    total.shares[b] += parts[b] / wall;
+  if (weight_ == Weight::device) {
+    if (!whole) drawn_.push_back({groups_ + 1, false, wall, effective, failure});
+    return;
   }
+  means_[groups_ + 1].add(wall, effective, failure);
+  each_bucket(mask, [&](std::size_t b) {
+    total.shares[b] += job_parts_[b] / wall;
+    job_parts_[b] = 0;
+  });
 }
 
 // What was counted in groups only; integers, so it makes no difference when.
@@ -286,8 +332,17 @@ void Gathering::add_total() {
 }
 
 void Gathering::finish_shares(std::vector<RollupGroup>& out) const {
+  const auto put = [](RollupGroup& group, const Doubt& effective, const Doubt& failure,
+                      const Doubt& idle) {
+    group.ett_pct = scaled(effective, 100);
+    group.failure_pct = scaled(failure, 100);
+    group.idleness_pct = scaled(idle, 100);
+  };
+  for (std::size_t i = 0; i < means_.size(); ++i) {
+    put(out[i], means_[i].effective.doubt(), means_[i].failure.doubt(), means_[i].idle.doubt());
+  }
+  if (weight_ == Weight::job) return;
   std::vector<RatioDoubt> effective, failure, idle;
-  std::vector<MeanShareDoubt> means(weight_ == Weight::job ? 3 * sums_.size() : 0);
   std::vector<double> walls;
   for (const Sum& sum : sums_) {
     const auto wall = static_cast<double>(sum.part.wall_device_ns);
@@ -299,27 +354,17 @@ void Gathering::finish_shares(std::vector<RollupGroup>& out) const {
   }
   const auto add = [&](const Drawn& each, std::uint32_t group) {
     const double waited = each.wall - each.effective - each.failure;
-    if (weight_ == Weight::job) {
-      MeanShareDoubt* mean = &means[3 * group];
-      mean[0].add(each.effective / each.wall);
-      mean[1].add(each.failure / each.wall);
-      mean[2].add(waited / each.wall);
-    } else {
-      const double rest_inverse = 1 / (walls[group] - each.wall);
-      effective[group].add(each.effective, each.wall, rest_inverse);
-      failure[group].add(each.failure, each.wall, rest_inverse);
-      idle[group].add(waited, each.wall, rest_inverse);
-    }
+    const double rest_inverse = 1 / (walls[group] - each.wall);
+    effective[group].add(each.effective, each.wall, rest_inverse);
+    failure[group].add(each.failure, each.wall, rest_inverse);
+    idle[group].add(waited, each.wall, rest_inverse);
   };
   for (const Drawn& each : drawn_) {
     add(each, each.group);
     if (each.whole) add(each, groups_ + 1);
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    const bool by_job = weight_ == Weight::job;
-    out[i].ett_pct = scaled(by_job ? means[3 * i].doubt() : effective[i].doubt(), 100);
-    out[i].failure_pct = scaled(by_job ? means[3 * i + 1].doubt() : failure[i].doubt(), 100);
-    out[i].idleness_pct = scaled(by_job ? means[3 * i + 2].doubt() : idle[i].doubt(), 100);
+    put(out[i], effective[i].doubt(), failure[i].doubt(), idle[i].doubt());
   }
 }
 
@@ -381,6 +426,11 @@ std::vector<RollupGroup> Gathering::finish() const {
   return out;
 }
 
+struct Shown {
+  std::uint32_t series;
+  RollupGroup* group;
+};
+
 }  // namespace
 
 Rollup roll_up(const Snapshot& snapshot, const Selection& selection, const By& by) {
@@ -389,6 +439,8 @@ Rollup roll_up(const Snapshot& snapshot, const Selection& selection, const By& b
   const std::uint32_t groups = gathering.groups();
   Rollup out;
   out.total = std::move(all[groups + 1]);
+  std::vector<Shown> shown;
+  std::vector<Int128> series_ns(groups);
   const bool grouped = by.day || !by.dimensions.empty();
   for (std::uint32_t i = 0; grouped && i < groups; ++i) {
     RollupGroup& group = all[i];
@@ -396,25 +448,18 @@ Rollup roll_up(const Snapshot& snapshot, const Selection& selection, const By& b
         group.failures + group.user_errors + group.preemptions == 0) {
       continue;
     }
-    if (by.day) {
-      group.key = {day_text(gathering.days().from + static_cast<std::int32_t>(i))};
-    } else {
-      group.key = gathering.series().values(snapshot, i);
-    }
-    out.groups.push_back(std::move(group));
+    group.key = gathering.key_of(snapshot, i);
+    const std::uint32_t series = gathering.series_of(i);
+    for (const Int128 each : group.device_ns) series_ns[series] += each;
+    shown.push_back({series, &group});
   }
-  if (!by.day) {
-    const auto device_ns = [](const RollupGroup& group) {
-      Int128 sum = 0;
-      for (const Int128 each : group.device_ns) sum += each;
-      return sum;
-    };
-    std::ranges::sort(out.groups, [&](const RollupGroup& a, const RollupGroup& b) {
-      const Int128 of_a = device_ns(a), of_b = device_ns(b);
-      return of_a != of_b ? of_a > of_b : a.key < b.key;
-    });
-  }
-  out.more = by.day ? gathering.days_more() : gathering.series().more();
+  std::ranges::sort(shown, [&](const Shown& a, const Shown& b) {
+    if (a.series == b.series) return a.group < b.group;  // by day
+    const Int128 of_a = series_ns[a.series], of_b = series_ns[b.series];
+    return of_a != of_b ? of_a > of_b : a.group->key < b.group->key;
+  });
+  for (const Shown& each : shown) out.groups.push_back(std::move(*each.group));
+  out.more = gathering.more();
   return out;
 }
 

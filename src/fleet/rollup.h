@@ -35,11 +35,11 @@ namespace headway::fleet {
 
 struct By {
   std::vector<Dimension> dimensions;  // at most two
-  bool day = false;                   // alone
+  bool day = false;                   // each day of each of them; without dimensions, of all
 };
 
 struct RollupGroup {
-  std::vector<std::string> key;                       // one for each of `by`; a day as "2026-10-01"
+  std::vector<std::string> key;  // one for each of `by`, a day ("2026-10-01") last
   std::uint64_t jobs = 0, attempts = 0, running = 0;  // running: attempts
   double device_hours = 0;
   base::Int128 wall_ns = 0, queued_ns = 0;  // a large fleet lives for centuries in a month
@@ -57,8 +57,11 @@ struct RollupGroup {
 };
 
 struct Rollup {
-  std::vector<RollupGroup> groups;  // most device-hours first; days in order of time
-  std::uint64_t more = 0;           // groups that are not shown; days: the latest are
+  // Those with most device-hours first, each with its days in order of time.
+  std::vector<RollupGroup> groups;
+  // What is not shown, but in the total: combinations of dimensions, those with least device-hours
+  // (by day: with all their days), and days, the earliest.
+  std::uint64_t more = 0;
   RollupGroup total;
 };
 

@@ -219,6 +219,80 @@ TEST(Rollup, AnyGroupingAddsUp) {
   EXPECT_TRUE(std::ranges::is_sorted(days.groups, {}, &RollupGroup::key));
 }
 
+void expect_same(const RollupGroup& a, const RollupGroup& b) {
+  EXPECT_EQ(a.device_ns, b.device_ns);
+  EXPECT_EQ(a.buckets, b.buckets);
+  EXPECT_EQ(a.jobs, b.jobs);
+  EXPECT_EQ(a.attempts, b.attempts);
+  EXPECT_EQ(a.running, b.running);
+  EXPECT_EQ(a.failures, b.failures);
+  EXPECT_EQ(a.cache, b.cache);
+  EXPECT_EQ(a.ett_pct.value, b.ett_pct.value);
+  EXPECT_EQ(a.ett_pct.low, b.ett_pct.low);
+  ASSERT_EQ(a.time_to_start.has_value(), b.time_to_start.has_value());
+  if (a.time_to_start) {
+    EXPECT_EQ(a.time_to_start->open, b.time_to_start->open);
+    EXPECT_EQ(a.time_to_start->p50_s, b.time_to_start->p50_s);
+    EXPECT_EQ(a.time_to_start->mean_s.high, b.time_to_start->mean_s.high);
+  }
+}
+
+// A value's days are those of a fleet that has nothing else.
+TEST(Rollup, DaysOfADimensionAreTheDaysOfEachOfItsValues) {
+  constexpr std::uint64_t seed = 25;
+  SCOPED_TRACE(testing::Message() << "seed " << seed);
+  const auto snapshot = snapshot_of(made_jobs(seed, 900));
+  Selection selection = all_days();
+  for (const Weight weight : {Weight::device, Weight::job}) {
+    selection.weight = weight;
+    selection.where.clear();
+    const Rollup both = roll_up(*snapshot, selection, {{Dimension::cluster}, true});
+    EXPECT_EQ(both.more, 0u);
+    expect_adds_up(both, false);
+    const Rollup clusters = roll_up(*snapshot, selection, {{Dimension::cluster}, false});
+    std::size_t at = 0;
+    for (const RollupGroup& cluster : clusters.groups) {  // in the same order
+      selection.where = {{Dimension::cluster, cluster.key[0]}};
+      for (const RollupGroup& day : roll_up(*snapshot, selection, {{}, true}).groups) {
+        ASSERT_LT(at, both.groups.size());
+        EXPECT_EQ(both.groups[at].key, (std::vector<std::string>{cluster.key[0], day.key[0]}));
+        expect_same(both.groups[at], day);
+        ++at;
+      }
+    }
+    EXPECT_EQ(at, both.groups.size());
+  }
+}
+
+TEST(Rollup, MoreDaysOfADimensionThanShown) {
+  constexpr std::int32_t days = 90;
+  const auto snapshot = snapshot_of(made_jobs(26, 900));
+  Selection selection;
+  selection.from_day = kDay;
+  selection.to_day = kDay + days;
+  const Rollup families = roll_up(*snapshot, selection, {{Dimension::family}, false});
+  const std::size_t room = rollup_groups_max / days;
+  ASSERT_GT(families.groups.size(), room);
+  const Rollup both = roll_up(*snapshot, selection, {{Dimension::family}, true});
+  EXPECT_EQ(both.more, families.groups.size() - room);
+  EXPECT_LE(both.groups.size(), rollup_groups_max);
+  EXPECT_EQ(both.total.device_ns, families.total.device_ns);
+  std::vector<std::string> shown, largest;
+  for (const RollupGroup& each : both.groups) {
+    if (shown.empty() || shown.back() != each.key[0]) shown.push_back(each.key[0]);
+  }
+  for (std::size_t i = 0; i < room; ++i) largest.push_back(families.groups[i].key[0]);
+  EXPECT_EQ(shown, largest);
+  // Two dimensions have more values than there is room for.
+  const Rollup three =
+      roll_up(*snapshot, selection, {{Dimension::revision, Dimension::config}, true});
+  EXPECT_LE(three.groups.size(), rollup_groups_max);
+  EXPECT_GT(three.more, 0u);
+  ASSERT_FALSE(three.groups.empty());
+  EXPECT_EQ(three.groups[0].key.size(), 3u);
+  EXPECT_EQ(three.total.device_ns, families.total.device_ns);
+}
+
 TEST(Rollup, DaysTelescope) {
   const auto snapshot = snapshot_of(made_jobs(22, 600));
   const Rollup all = roll_up(*snapshot, all_days(), {});
@@ -438,6 +512,7 @@ TEST(Trend, NothingToShow) {
   FleetTable table;
   EXPECT_TRUE(trend(*table.snapshot(), all_days(), {}, {}).series.empty());
   EXPECT_TRUE(roll_up(*table.snapshot(), all_days(), {{}, true}).groups.empty());
+  EXPECT_TRUE(roll_up(*table.snapshot(), all_days(), {{Dimension::team}, true}).groups.empty());
 }
 
 TEST(Trend, NamesOfMetrics) {

@@ -10,41 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.dataset as ds
+from report_words import IN_REPORT
 from spark_cluster import Cluster, driver_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADWAY = os.environ.get("HEADWAY_BIN", str(ROOT / "build/headway"))
 RUN_S = 900
-# A bucket's word in a fleet → where a job's report has it.
-IN_REPORT = {
-    "scheduling": ("l2", "scheduling_ns"),
-    "hardware_setup": ("l2", "hardware_setup_ns"),
-    **{
-        word: ("l3", f"{word}_ns")
-        for word in (
-            *("imports", "device_init", "process_group_init", "preproc_creation"),
-            *("train_module_creation", "init_plugins", "pre_train", "get_first_batch_data"),
-            "restore",
-        )
-    },
-    "init_other": ("l3", "other_ns"),
-    "compile_cold": ("compile", "cold_ns"),
-    "compile_warm": ("compile", "warm_ns"),
-    "effective": ("l2", "effective_ns"),
-    **{
-        word: ("wasted", f"{word}_ns")
-        for word in (
-            *("data_wait", "recompile", "replay", "interrupted_step", "hang", "eval"),
-            "checkpoint_blocked",
-        )
-    },
-    "wasted_other": ("wasted", "other_ns"),
-    "final_save": ("shutdown", "final_save_ns"),
-    "publish": ("shutdown", "publish_ns"),
-    "shutdown_other": ("shutdown", "other_ns"),
-    "down": ("l2", "down_ns"),
-}
-assert len(IN_REPORT) == 27
 Rows = list[dict[str, Any]]
 
 
@@ -79,13 +50,6 @@ def table(out: Path, name: str) -> Rows:
         ignore_prefixes=["_", "."],
     )
     return sorted(found.to_table().to_pylist(), key=lambda row: json.dumps(row, default=str))
-
-
-def partition_of(report: dict[str, Any]) -> dict[str, int]:
-    return {word: report[part][name] for word, (part, name) in IN_REPORT.items()} | {
-        "failure": report["failure_ns"],
-        "queued": report["queued_ns"],
-    }
 
 
 def partitions(slices: Rows) -> dict[str, dict[str, int]]:

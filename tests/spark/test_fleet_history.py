@@ -18,18 +18,12 @@ from typing import Any
 
 import pytest
 from collecting import Collector
+from pyarrow import parquet
+from report_words import IN_REPORT, partition_of
 from spark_cluster import Cluster
-from spark_runs import (
-    HEADWAY,
-    IN_REPORT,
-    command,
-    headway,
-    partition_of,
-    partitions,
-    run,
-    table,
-)
+from spark_runs import HEADWAY, Rows, command, headway, partitions, run, table
 
+ROOT = Path(__file__).resolve().parents[2]
 TABLES = ("attempts", "slices", "rollup", "facts", "errors")
 
 
@@ -45,6 +39,16 @@ def history(
     return out, summary
 
 
+@pytest.fixture(scope="module")
+def filled(jobs: Path, collector: Collector) -> Collector:
+    """A collector that has all jobs."""
+    for folder in sorted(jobs.iterdir()):
+        words = ("--dir", jobs, "--to", collector.url, "--every-host", "--json")
+        sent = headway("ship", folder.name, *words)
+        assert sent.returncode == 0 and json.loads(sent.stdout)["complete"], sent
+    return collector
+
+
 def reports(jobs: Path) -> dict[str, dict[str, Any]]:
     told = {}
     for folder in sorted(jobs.iterdir()):
@@ -54,7 +58,7 @@ def reports(jobs: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_every_job_is_as_its_report_and_the_collector_say(
-    history: tuple[Path, dict[str, Any]], jobs: Path, collector: Collector
+    history: tuple[Path, dict[str, Any]], jobs: Path, filled: Collector
 ) -> None:
     out, summary = history
     told = reports(jobs)
@@ -63,10 +67,53 @@ def test_every_job_is_as_its_report_and_the_collector_say(
     found = partitions(rows)
     assert found == {job: partition_of(report) for job, report in told.items()}
     for job in told:
-        sent = headway("ship", job, "--dir", jobs, "--to", collector.url, "--every-host", "--json")
-        assert sent.returncode == 0 and json.loads(sent.stdout)["complete"], sent
-        report = collector.get(f"/api/v1/jobs/{job}/report")
+        report = filled.get(f"/api/v1/jobs/{job}/report")
         assert partition_of(report) == found[job], job
+
+
+def test_the_total_is_the_collectors_roll_up(
+    history: tuple[Path, dict[str, Any]], filled: Collector
+) -> None:
+    out, summary = history
+    slices = table(out, "slices")
+    wanted = {
+        group["key"]: summed_up(
+            group, [row for row in slices if row[summary["by"]] == group["key"]]
+        )
+        for group in summary["groups"]
+    }
+    wanted["total"] = summed_up(summary["total"], slices)
+    assert len(wanted) > 3
+    after = date.fromisoformat(summary["last_day"]) + timedelta(days=1)
+    deadline = (
+        time.monotonic() + 120
+    )  # jobs come to the fleet's account seconds after their batches
+    while True:
+        asked = f"from={summary['first_day']}&to={after}&by={summary['by']}"
+        answer = filled.get(f"/api/v1/fleet/rollup?{asked}")
+        told = {group["key"][summary["by"]]: rolled_up(group) for group in answer["groups"]}
+        told["total"] = rolled_up(answer["total"])
+        if told == wanted:
+            return
+        assert time.monotonic() < deadline, (told, wanted)
+        time.sleep(0.5)
+
+
+def summed_up(group: dict[str, Any], slices: Rows) -> dict[str, Any]:
+    """A group of the summary and its slices, in the units of the collector: hours are nanoseconds
+    of devices, divided once; the wall is in nanoseconds."""
+    hours = {word: int(ns) / 3.6e12 for word, ns in group["device_ns"].items()}
+    counts = {name: group[name] for name in ("jobs", "attempts", "failures")}
+    wall_ns = sum(row[f"{word}_ns"] for row in slices for word in IN_REPORT)
+    queued_ns = sum(row["queued_ns"] for row in slices)
+    return counts | {"hours": hours, "wall_ns": wall_ns, "queued_ns": queued_ns}
+
+
+def rolled_up(group: dict[str, Any]) -> dict[str, Any]:
+    """The same of the collector's answer."""
+    assert group["unit"] == "device_hours"
+    names = ("jobs", "attempts", "failures", "wall_ns", "queued_ns")
+    return {name: group[name] for name in names} | {"hours": group["buckets"]}
 
 
 def test_attempts_failures_and_starts_are_those_of_the_report(
@@ -101,6 +148,49 @@ def test_attempts_failures_and_starts_are_those_of_the_report(
         assert parts + first["start_outside_ns"] == length, job
         assert {row["family"] for row in rows} == {report["attrs"]["family"]}
     assert failures > 5
+
+
+RENAMED = {  # a column of `headway export --rows attempts` → of attempts.parquet
+    "failure_at_ns": "failure_t_ns",
+    "failure_recovered_ns": "failure_time_to_recover_ns",
+    "start_queued_ns": "start_outside_ns",
+}
+
+
+def test_exported_rows_as_parquet_are_the_history(
+    history: tuple[Path, dict[str, Any]], jobs: Path, tmp_path: Path
+) -> None:
+    """By the script of docs/formats/export.md, word for word."""
+    page = (ROOT / "docs/formats/export.md").read_text()
+    script = page.partition("```python file=rows_to_parquet.py\n")[2].partition("```")[0]
+    (tmp_path / "rows_to_parquet.py").write_text(script)
+    out, _ = history
+    words = (*IN_REPORT, "wall", "queued", "failure")
+    of_their_own = {
+        "attempts": {f"{word}_ns" for word in words} | {"saves", "start_length_ns"},
+        "days": {"wall_ns"},
+    }
+    for rows, name in {"attempts": "attempts", "days": "slices"}.items():
+        lines, file = tmp_path / f"{rows}.jsonl", tmp_path / f"{rows}.parquet"
+        options = ("--rows", rows, "--format", "jsonl", "--dir", jobs, "-o", lines)
+        headway("export", "--all", *options, check=True)
+        command = [sys.executable, "rows_to_parquet.py", str(lines), str(file)]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        written = parquet.read_table(file)
+        assert not [column.name for column in written.schema if str(column.type) == "null"]
+        there = {(row["job"], row["attempt"], row.get("day")): row for row in table(out, name)}
+        assert written.num_rows == len(there) > 0
+        for row in written.to_pylist():
+            day = date.fromisoformat(row.pop("day")) if "day" in row else None
+            other = there[row["job"], row["attempt"], day]
+            if kind := row.pop("start_kind", None):
+                assert other["start_recovery"] == (kind == "recover")
+            shared = {key: RENAMED.get(key, key) for key in row}
+            shared = {key: name for key, name in shared.items() if name in other}
+            assert set(row) - set(shared) == of_their_own[rows]
+            assert {key: row[key] for key in shared} == {
+                key: other[name] for key, name in shared.items()
+            }
 
 
 def test_the_roll_up_is_the_sum_of_the_slices(history: tuple[Path, dict[str, Any]]) -> None:
