@@ -1,6 +1,6 @@
 """What the finder of dynamic sources saves a job whose batches are never of the same shape.
 
-    python bench/bench_recompiles.py [--steps 12] [--rounds 3]
+    python bench/bench_recompiles.py [--steps 12] [--rounds 5]
 
 examples/shapes/train.py, with inductor and an empty cache each time: as it is (peer), and with the
 line that `headway trace --dynamic-sources` prints for the trace of one such run. They take turns.
@@ -63,7 +63,7 @@ def row(name: str, unit: str, ours: float, peer: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     args = parser.parse_args()
     before, after = [run(args.steps, "")], []
     setting = before[0].setting

@@ -4,8 +4,10 @@
 
 The log is of real models (trace/models.py), grown to size (trace/grow.py). Peer: tlparse, which
 always writes its report. Ours twice: all that is known as JSON (`--json`), and the report with
-every payload (`--html`). Both on one core, taking turns, charged processor time, their own and the
-kernel's: the work is one thread's on either side. Wall time goes to stderr. Prints JSON lines.
+every payload (`--html`). Reports are written to the disk and, once more, into memory, which has no
+file system to wait for. All on one core, taking turns, charged processor time, their own and the
+kernel's: the work is one thread's on either side. Wall time goes to stderr. The report of a large
+log is opened by a real Chromium (trace/opened.py). Prints JSON lines.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = os.environ.get("HEADWAY_BIN", str(ROOT / "build" / "headway"))
 TOOLS = ROOT / "bench" / "trace"
 PEER = "tlparse 0.4.3"
+MEMORY = "/dev/shm"
 
 
 def row(name: str, unit: str, ours: float, peer: float | None, better: str) -> None:
@@ -83,15 +86,16 @@ def grow(real: Path, target: Path, megabytes: int) -> Path:
 
 def measure(log: Path, folder: Path, rounds: int) -> None:
     peer = find_peer()
-    runs: dict[str, list[Run]] = {"json": [], "html": [], "tlparse": []}
+    runs: dict[str, list[Run]] = {
+        name: [] for name in ("json", "html", "tlparse", "html_memory", "tlparse_memory")
+    }
     for _ in range(rounds):
-        for name in ("html", "tlparse"):
-            shutil.rmtree(folder / name, ignore_errors=True)
         runs["json"].append(Run(BIN, "trace", log, "--json"))
-        runs["html"].append(Run(BIN, "trace", log, "--html", folder / "html"))
-        runs["tlparse"].append(
-            Run(peer, log, "-o", folder / "tlparse", "--overwrite", "--no-browser")
-        )
+        for kind, where in (("", folder), ("_memory", MEMORY)):
+            with tempfile.TemporaryDirectory(dir=where) as made:
+                runs["html" + kind].append(Run(BIN, "trace", log, "--html", f"{made}/html"))
+                to = ["-o", f"{made}/tlparse", "--overwrite", "--no-browser"]
+                runs["tlparse" + kind].append(Run(peer, log, *to))
     megabytes = log.stat().st_size / 1e6
     speed = {}
     for name, found in runs.items():
@@ -100,17 +104,28 @@ def measure(log: Path, folder: Path, rounds: int) -> None:
         print(f"{name}: processor (wall) s: {told}", file=sys.stderr)
     row("trace_parse_mb_per_s", "MB/s", speed["json"], speed["tlparse"], "higher")
     row("trace_html_mb_per_s", "MB/s", speed["html"], speed["tlparse"], "higher")
+    in_memory = speed["html_memory"], speed["tlparse_memory"]
+    row("trace_html_memory_mb_per_s", "MB/s", *in_memory, "higher")
     rss = {name: max(one.rss_mb for one in found) for name, found in runs.items()}
     row("trace_rss_mb", "MB", max(rss["json"], rss["html"]), rss["tlparse"], "lower")
 
 
-def measure_big(log: Path, folder: Path) -> None:
+def opened_ms(index: Path, rounds: int) -> list[float]:
+    command = [sys.executable, TOOLS / "opened.py", index, rounds]
+    done = subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE)
+    return json.loads(done.stdout)
+
+
+def measure_big(log: Path, folder: Path, rounds: int) -> None:
     run = [Run(BIN, "trace", log, "--json"), Run(BIN, "trace", log, "--html", folder / "big")]
     told = ", ".join(f"{one.cpu_s:.2f} s ({one.wall_s:.2f})" for one in run)
     print(f"{log.stat().st_size / 1e6:.0f} MB, --json and --html: {told}", file=sys.stderr)
     row("trace_big_rss_mb", "MB", max(one.rss_mb for one in run), None, "lower")
     size = sum((folder / "big" / name).stat().st_size for name in ("index.html", "compiles.js"))
     row("trace_big_index_mb", "MB", size / 1e6, None, "lower")
+    times = opened_ms(folder / "big/index.html", rounds)
+    print(f"opened: {', '.join(f'{one:.0f}' for one in times)} ms", file=sys.stderr)
+    row("trace_big_index_ms", "ms", statistics.median(times), None, "lower")
 
 
 def main() -> None:
@@ -125,7 +140,8 @@ def main() -> None:
         real = arguments.real or compile_models(folder)
         measure(grow(real, folder / "trace.log", arguments.mb), folder, arguments.rounds)
         if arguments.big_mb:
-            measure_big(grow(real, folder / "big.log", arguments.big_mb), folder)
+            big = grow(real, folder / "big.log", arguments.big_mb)
+            measure_big(big, folder, arguments.rounds)
 
 
 if __name__ == "__main__":

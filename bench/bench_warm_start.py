@@ -2,8 +2,9 @@
 
     python bench/bench_warm_start.py [--quick] [--model dlrm|transformer] [--rounds 5]
 
-Forward, backward and optimizer are compiled. Every start has a cache directory, a folder for
-temporary files and so a precompiled header of its own: none. Variants take turns:
+Forward, backward and optimizer are compiled. Every start has a cache directory, a home, a folder
+for temporary files and so a precompiled header of its own: none. What all hosts have in common is
+the key that archives are signed with. Variants take turns:
 
     cold      plain Python, nothing in any cache
     mega      plain Python that loads torch's own blob (torch.compiler.save_cache_artifacts)
@@ -49,16 +50,19 @@ class Stage:
         self.model = model
         self.shelf = folder / "shelf"
         self.blob = folder / "blob"
-        self.home = folder / "home"
-        self.home.mkdir(parents=True, exist_ok=True)
+        self.config = folder / "config"
+        self.config.mkdir(parents=True, exist_ok=True)
         self.starts = 0
         self.losses: list[float] = []
 
     def environment(self, temporary: Path) -> dict[str, str]:
         dropped = ("TORCH", "HEADWAY", "XDG_")
         kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-        kept |= {"HOME": str(self.home), "TMPDIR": str(temporary), "LOGNAME": "bench"}
-        return kept | {"HEADWAY_DIR": str(self.folder / "jobs"), "HEADWAY_CACHE": "off"}
+        home = temporary / "home"
+        home.mkdir()
+        kept |= {"HOME": str(home), "XDG_CONFIG_HOME": str(self.config), "LOGNAME": "bench"}
+        kept |= {"TMPDIR": str(temporary), "HEADWAY_DIR": str(temporary / "jobs")}
+        return kept | {"HEADWAY_CACHE": "off"}
 
     def start(self, variant: str, *more: str) -> dict[str, Any]:
         """One start on a fresh host."""

@@ -3,7 +3,8 @@
 A benchmark is a program that prints JSON lines, one row each:
   {"name", "unit", "ours", "peer", "peer_name", "better": "lower"|"higher"}
 "peer" and "peer_name" are null where no peer does the same work. The ratio (how many times better
-ours is) and the verdict against a target are added here.
+ours is) and the verdict against a target are added here. One that fails is named at the end, and
+makes the exit code 1; what it printed before is kept, and the others run nevertheless.
 
 usage: run.py [--only TEXT] [--out FILE] [--markdown]
 """
@@ -44,6 +45,7 @@ TARGETS = {
     "recompiles_per_graph": 1.0,
     "trace_rss_mb": 200.0,
     "trace_big_rss_mb": 200.0,
+    "trace_big_index_ms": 1000.0,
     "autotune_cross_compile_times": 5.0,
     "autotune_modelled_winner_kept_pct": 100.0,
     "autotune_cpu_winner_kept_pct": 100.0,
@@ -128,15 +130,22 @@ def environment() -> dict[str, str]:
     return found
 
 
+class Failed(Exception):
+    """A program did not get to its end, and why."""
+
+
 def rows_of(command: list[str]) -> Iterator[Row]:
     """The rows that a program prints; its progress goes to our stderr."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    except OSError as error:
+        raise Failed(f"cannot be started: {error.strerror}") from error
     assert process.stdout is not None
     for line in process.stdout:
         if line.startswith("{"):
             yield complete(json.loads(line))
     if process.wait() != 0:
-        raise SystemExit(f"bench: {Path(command[-1]).name} failed with code {process.returncode}")
+        raise Failed(f"ended with code {process.returncode}")
 
 
 def complete(row: Row) -> Row:
@@ -218,22 +227,29 @@ def main() -> int:
     parser.add_argument("--markdown", action="store_true", help="the table as docs have it")
     args = parser.parse_args()
     rows: list[Row] = []
+    failed: list[str] = []
     for command in PROGRAMS:
         name = Path(command[-1]).name
         if args.only not in name:
             continue
         print(f"== {name}", file=sys.stderr, flush=True)
-        for row in rows_of(command):
-            rows.append(row)
-            print(f"   {row['name']}: {number(row['ours'])} {row['unit']}", file=sys.stderr)
-    if not rows:
+        try:
+            for row in rows_of(command):
+                rows.append(row)
+                print(f"   {row['name']}: {number(row['ours'])} {row['unit']}", file=sys.stderr)
+        except Failed as error:
+            failed.append(f"{name} {error}")
+            print(f"bench: {failed[-1]}", file=sys.stderr)
+    if not rows and not failed:
         print(f"bench: nothing fits --only {args.only}", file=sys.stderr)
         return 2
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(rows, indent=1) + "\n")
     print(markdown(rows) if args.markdown else table(rows))
     print(f"\nwrote {os.path.relpath(args.out)}")
-    return 0
+    for told in failed:
+        print(f"bench: {told}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -117,22 +117,36 @@ Result<Unpacker::Need> Unpacker::need_of(const Target& target) const {
 }
 
 Status Unpacker::plan(std::vector<Target> targets) {
-  // In a folder that is not there nothing has to be looked for.
-  std::map<std::string, bool> there{{"", true}};
+  // In a folder that is not there nothing has to be looked for. Where one should be that leads
+  // elsewhere, somebody else's files would be replaced.
+  std::map<std::string, bool> there;
+  std::set<std::string> links;
   Status status;
   const auto is_there = [&](const std::string& folder, const auto& self) -> bool {
     const auto [known, first] = there.try_emplace(folder, false);
-    if (!first || !self(parent_of(folder), self)) return known->second;
-    const Status listed = files_.list(place(folder)).status();
-    if (!listed.ok() && listed.code() != base::Code::not_found) status = listed;
+    if (!first || (!folder.empty() && !self(parent_of(folder), self))) return known->second;
+    if (links.contains(folder)) {
+      status = Status::invalid(place(folder) +
+                               ": a link, which is not followed; remove it, or name another "
+                               "directory");
+      return false;
+    }
+    const auto listed = files_.list(place(folder));
+    if (!listed.ok() && listed.status().code() != base::Code::not_found) status = listed.status();
     known->second = listed.ok();
-    return known->second;
+    if (!listed.ok()) return false;
+    for (const base::FolderEntry& entry : listed.value()) {
+      if (entry.is_link) links.insert(folder.empty() ? entry.name : folder + "/" + entry.name);
+    }
+    return true;
   };
   std::vector<std::size_t> questions;
   std::vector<Need> needs(targets.size(), Need::write);
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (is_there(parent_of(targets[i].path), is_there)) questions.push_back(i);
+    const bool may_be = is_there(parent_of(targets[i].path), is_there);
     if (!status.ok()) return status;
+    // A link in place of a file is not what it leads to: a rename takes its place.
+    if (may_be && !links.contains(targets[i].path)) questions.push_back(i);
   }
   std::atomic<bool> stop = false;
   status = base::in_parallel(questions.size(), options_.threads, stop,

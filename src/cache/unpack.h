@@ -1,7 +1,9 @@
 // Archives into a cache directory. Files are written into a folder of their own in it, each after
 // the block that it lies in has been compared with its digest, and are renamed all together: a
 // damaged block or a full disk leaves nothing behind. A folder that is not there yet takes one
-// rename, with all that is in it. What is there already with the same content is not touched.
+// rename, with all that is in it. What is there already with the same content is not touched. Links
+// in the directory are not followed: one in place of a file is replaced, one in place of a folder
+// is an error.
 //
 // The caller has checked whom to trust and whether the archives fit this machine, and holds the
 // directory's lock.

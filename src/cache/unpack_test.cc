@@ -148,6 +148,57 @@ TEST(Unpack, ALinkInPlaceOfTheFolderIsNotFollowed) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/to/.headway-unpack"));
 }
 
+TEST(Unpack, AFolderThatLeadsElsewhereIsNotWrittenTo) {
+  const std::string graph = graph_path("fabc", "a graph");
+  // Of the directory's own, of one below, and where there is nothing at its end.
+  const std::pair<std::string, std::string> links[] = {
+      {"ab", "precious"}, {base::folder_of(graph), "precious"}, {"triton", "nowhere"}};
+  for (const auto& [link, leads_to] : links) {
+    base::TempDir folder;
+    Stage stage;
+    folder.write("x.hwc", stage.files.contents().at("/x.hwc"));
+    folder.write("precious/file", "stays");
+    const std::string to = folder.path() + "/to";
+    std::filesystem::create_directories(base::folder_of(to + "/" + link));
+    std::filesystem::create_symlink(folder.path() + "/" + leads_to, to + "/" + link);
+    base::FileSystem& real = base::real_file_system();
+    const auto archive = open_archive(real, folder.path() + "/x.hwc");
+    const auto done = unpack(real, to, {archive.get()});
+    EXPECT_TRUE(done.status().message().starts_with(to + "/" + link + ": a link"))
+        << done.status().message();
+    auto precious = real.list(folder.path() + "/precious");
+    ASSERT_TRUE(precious.ok());
+    EXPECT_EQ(precious->size(), 1U) << link;
+    EXPECT_FALSE(std::filesystem::exists(folder.path() + "/nowhere"));
+    // Nor is anything written beside it, and the link itself may be wanted.
+    EXPECT_FALSE(std::filesystem::exists(to + "/cd"));
+    EXPECT_TRUE(std::filesystem::is_symlink(to + "/" + link));
+  }
+}
+
+TEST(Unpack, AFileTakesThePlaceOfALink) {
+  const std::string library = small_tree()["ab/cabc.main.so"];
+  for (const std::string& content : {std::string("stays"), library}) {
+    base::TempDir folder;
+    Stage stage;
+    folder.write("x.hwc", stage.files.contents().at("/x.hwc"));
+    folder.write("precious/file", content);
+    folder.write("to/ab/cmine.py", "mine");
+    const std::string place = folder.path() + "/to/ab/cabc.main.so";
+    std::filesystem::create_symlink("../../precious/file", place);
+    base::FileSystem& real = base::real_file_system();
+    const auto archive = open_archive(real, folder.path() + "/x.hwc");
+    ASSERT_TRUE(unpack(real, folder.path() + "/to", {archive.get()}).ok());
+    const auto read = [&](const std::string& path) {
+      return base::read_all(real, path, 1 << 20).value();
+    };
+    EXPECT_FALSE(std::filesystem::is_symlink(place));
+    EXPECT_EQ(read(place), library);
+    EXPECT_EQ(read(folder.path() + "/precious/file"), content);
+    EXPECT_EQ(read(folder.path() + "/to/ab/cmine.py"), "mine");
+  }
+}
+
 TEST(Unpack, NothingIsWrittenOfAnArchiveWithADamagedBlock) {
   Stage stage;
   stage.files.damage("/x.hwc", 100, 1);

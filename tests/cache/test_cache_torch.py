@@ -15,9 +15,12 @@ from typing import Any
 
 import pytest
 from cache_command import Cache, read_tree
+from free_ports import free_ports
 
 ASK = ["--python", sys.executable]
 SCRIPT = Path(__file__).parent / "scripts/compile_job.py"
+TRAIN = SCRIPT.with_name("train_compiled.py")
+LETTERS = "abcdefghijklmnopqrstuvwxyz234567"  # of the keys of torch's caches
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="there is no torch here"
 )
@@ -222,6 +225,100 @@ def test_a_blob_of_two_saves_comes_back_exactly(cache: Cache, cold: Cold, tmp_pa
     (state,) = (tmp_path / "to/dynamo").glob("code_state_*")
     assert state.read_bytes() == states(cold.blob)[-1]
     assert not (tmp_path / "to/mega").exists()
+
+
+def of_another_torch(blob: Path, to: Path) -> set[str]:
+    """The same blob with the keys that another torch would have: the version is in their digests.
+    The new keys of graphs."""
+    from torch.utils._appending_byte_serializer import BytesWriter
+
+    writer = BytesWriter()
+    writer.write_uint64(1)
+    keys = set()
+    for kind, chunk in chunks_of(blob):
+        writer.write_str(kind)
+        writer.write_uint64(len(chunk))
+        for key, content in chunk:
+            if kind in ("inductor", "aot_autograd"):
+                key = key[0] + key[1:].translate(str.maketrans(LETTERS, LETTERS[1:] + LETTERS[0]))
+                keys.add(key)
+            writer.write_str(key)
+            writer.write_bytes(content)
+    to.write_bytes(writer.to_bytes())
+    return keys
+
+
+def test_a_blob_of_another_torch_is_never_found(cache: Cache, cold: Cold, tmp_path: Path) -> None:
+    keys = of_another_torch(cold.blob, tmp_path / "blob")
+    assert (
+        cache.json("import-mega", tmp_path / "blob", "-o", tmp_path / "x.hwc", *ASK)["left_out"]
+        == 0
+    )
+    to, empty = tmp_path / "to", tmp_path / "empty"
+    cache.run("unpack", tmp_path / "x.hwc", "--to", to, *ASK)
+    before = read_tree(to)
+    assert keys and all(any(key in path for path in before) for key in keys)
+    # Without a job's id: what a job has learned of shapes bears no version.
+    told = [compile_in(each, job="") for each in (to, empty)]
+    assert told[0] == told[1]
+    assert told[0]["inductor"]["fxgraph_cache_miss"] >= 1
+    assert told[0]["aot_autograd"]["autograd_cache_miss"] >= 1
+    for counters in told:
+        assert not {"fxgraph_cache_hit", "autograd_cache_hit"} & set(
+            counters["inductor"] | counters["aot_autograd"]
+        )
+    # Both are there now, and the next start has its own.
+    assert before.items() <= read_tree(to).items()
+    again = compile_in(to, job="")
+    assert_all_hits(again)
+    assert again["results"] == told[0]["results"]
+
+
+def train_as(
+    directory: Path, out: Path, job: str, ranks: int | None = None
+) -> list[dict[str, Any]]:
+    """The counters of each rank of a training whose batches are never of the same size. `ranks`:
+    none: without a process group."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "HEADWAY"))}
+    kept |= {
+        "TORCHINDUCTOR_CACHE_DIR": str(directory),
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+        "TORCH_COMPILE_JOB_ID": job,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_ports(1)[0]),
+        "WORLD_SIZE": str(ranks or 1),
+    }
+    command = [sys.executable, str(TRAIN), str(out), "--sizes", "4,5,6,7"]
+    processes = [
+        subprocess.Popen(
+            command + (["--group"] if ranks is not None else []),
+            env=kept | {"RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks or 1)
+    ]
+    for process in processes:
+        _, said = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+    places = [out.with_suffix(f".{rank}.json") for rank in range(ranks or 1)]
+    return [json.loads(place.read_text())["counters"] for place in places]
+
+
+def test_what_one_job_learned_each_rank_of_another_knows(cache: Cache, tmp_path: Path) -> None:
+    (alone,) = train_as(tmp_path / "a", tmp_path / "alone", "monday:1")
+    assert alone["stats"]["unique_graphs"] == 2  # for one size, then for all
+    cache.run("pack", tmp_path / "a", "-o", tmp_path / "x.hwc", *ASK)
+    graphs = []
+    for name, options in (
+        ("as it is", []),
+        ("given", ["--pgo-job", "monday:1=tuesday:2", "--pgo-ranks", 2]),
+    ):
+        to = tmp_path / name
+        cache.run("unpack", tmp_path / "x.hwc", "--to", to, *ASK, *options)
+        told = train_as(to, tmp_path / "b", "tuesday:2", ranks=2)
+        graphs.append([rank["stats"]["unique_graphs"] for rank in told])
+    assert graphs == [[2, 2], [1, 1]]
 
 
 def test_a_blob_of_a_packed_directory(cache: Cache, cold: Cold, tmp_path: Path) -> None:

@@ -88,29 +88,42 @@ class Fleet:
     def run(self, *options: str, host: Path | None = None, script: str = "", **more: str) -> Done:
         """One job, alone on a host that is new unless it is named."""
         host = host or self.host()
+        return self.end(self.start(*options, host=host, script=script, **more), host)
+
+    def start(
+        self, *options: str, host: Path, script: str = "", **more: str
+    ) -> subprocess.Popen[str]:
         self.home.mkdir(exist_ok=True)
         arguments = script.split() if script else []
         place = [] if "--cache" in options else ["--cache", str(self.shelf)]
         command = [HEADWAY, "run", "--job", "job", "--python", sys.executable, *place, *options]
-        environment = self.environment(host) | more
-        done = subprocess.run(
+        return subprocess.Popen(
             [*command, SCRIPT, host / "out", *arguments],
-            env=environment,
+            env=self.environment(host) | more,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def end(self, job: subprocess.Popen[str], host: Path) -> Done:
+        try:
+            _, said = job.communicate(timeout=900)
+        finally:
+            job.kill()  # its ranks end with it
+        assert job.returncode == 0, said
+        report = subprocess.run(
+            [HEADWAY, "report", "job", "--json"],
+            env=self.environment(host),
             capture_output=True,
             text=True,
-            timeout=900,
-        )
-        assert done.returncode == 0, done.stderr
-        report = subprocess.run(
-            [HEADWAY, "report", "job", "--json"], env=environment, capture_output=True, text=True
         )
         assert report.returncode == 0, report.stderr
         out = {
             int(path.name.split(".")[1]): json.loads(path.read_text())
             for path in host.glob("out.*.json")
         }
-        return Done(out, done.stderr, json.loads(report.stdout))
+        return Done(out, said, json.loads(report.stdout))
 
     def archives(self) -> list[Path]:
         return sorted(self.shelf.rglob("*.hwc"))

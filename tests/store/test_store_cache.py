@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from program import HEADWAY
 from store_stage import BUCKET, Server, Tool
+from wires import Relay
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = Path(os.environ.get("HEADWAY_PYTHON", ROOT / "build/python")).absolute()
@@ -76,40 +77,69 @@ def test_push_pull_and_gc(tool: Tool, server: Server, tmp_path: Path) -> None:
     assert done["archives_after"] == 0
 
 
+def run_job(
+    folder: Path, home: Path, url: str, place: str, nproc: int = 1
+) -> tuple[dict[str, Any], str, list[Any]]:
+    """A job on a host that has never compiled: its report's cache, what it said, and the losses of
+    each rank."""
+    folder.mkdir()
+    environment = Tool(home, url).environment() | {
+        "TMPDIR": str(folder),
+        "HEADWAY_DIR": str(folder / "jobs"),
+        "HEADWAY_PYTHON_DIR": str(PACKAGE),
+        "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+        "OMP_NUM_THREADS": "1",  # or ranks of several would be given one, and one rank more
+    }
+    environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
+    command = [str(HEADWAY), "run", "--job", "job", "--python", sys.executable]
+    command += ["--nproc", str(nproc), "--cache", place, str(SCRIPT), str(folder / "out")]
+    done = subprocess.run(
+        command + (["--group"] if nproc > 1 else []),
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    told = subprocess.run(
+        [str(HEADWAY), "report", "job", "--json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    outs = [json.loads((folder / f"out.{rank}.json").read_text()) for rank in range(nproc)]
+    return json.loads(told.stdout)["compile_cache"], done.stderr, [out["losses"] for out in outs]
+
+
+def test_ranks_of_a_node_share_one_download(server: Server, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    place = f"s3://{BUCKET}/caches/ranks"
+    cache(Tool(tmp_path, server.url), "keygen")
+    cold, _, losses = run_job(tmp_path / "first", tmp_path, server.url, place)
+    assert cold["builds"] > 0 and cold["misses"] > 0
+    wire = Relay(server.port)
+    try:
+        warm, said, same = run_job(tmp_path / "second", tmp_path, wire.url, place, nproc=2)
+    finally:
+        wire.close()
+    assert warm["builds"] == warm["misses"] == 0 and warm["hits"] > 0, (warm, said)
+    assert same == losses * 2
+    stored = server.client().list_objects_v2(Bucket=BUCKET, Prefix="caches/ranks")["Contents"]
+    fetched = [one.partition("?")[0] for one in wire.requests if one.startswith("GET /")]
+    for one in stored:
+        assert fetched.count(f"GET /{BUCKET}/{one['Key']}") == 1, wire.requests
+
+
 def test_jobs_of_two_hosts(server: Server, tmp_path: Path) -> None:
     """`headway run --cache s3://…`: what the first one compiles the second one has."""
     pytest.importorskip("torch")
     place = f"s3://{BUCKET}/caches/jobs"
 
-    def job(host: str, *options: str) -> tuple[dict[str, Any], str, Any]:
-        folder = tmp_path / host
-        folder.mkdir()
-        environment = Tool(tmp_path, server.url).environment() | {
-            "TMPDIR": str(folder),
-            "HEADWAY_DIR": str(folder / "jobs"),
-            "HEADWAY_PYTHON_DIR": str(PACKAGE),
-            "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
-        }
-        environment.pop("TORCHINDUCTOR_CACHE_DIR", None)
-        command = [str(HEADWAY), "run", "--job", "job", "--python", sys.executable]
-        done = subprocess.run(
-            [*command, "--cache", place, *options, str(SCRIPT), str(folder / "out")],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode == 0, done.stderr
-        told = subprocess.run(
-            [str(HEADWAY), "report", "job", "--json"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        out = json.loads((folder / "out.0.json").read_text())
-        return json.loads(told.stdout)["compile_cache"], done.stderr, out["losses"]
+    def job(host: str) -> tuple[dict[str, Any], str, Any]:
+        told, said, losses = run_job(tmp_path / host, tmp_path, server.url, place)
+        return told, said, losses[0]
 
     # Without a key nothing is put there: each machine would have another one.
     cold, said, losses = job("keyless")

@@ -4,6 +4,7 @@ test tells it to say."""
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import threading
 import time
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PIECE = 65536
+# Of a client that sends the head of a request at once, as ours does.
+REQUEST = re.compile(rb"^((?:GET|HEAD|PUT|POST|DELETE) \S+) HTTP/1\.1\r$", re.MULTILINE)
 
 
 class Relay:
@@ -22,6 +25,7 @@ class Relay:
     ) -> None:
         self.up_bytes = 0
         self.down_bytes = 0
+        self.requests: list[str] = []  # "GET /path?query", in the order that they came in
         self.down = False
         self.cut_after: int | None = None  # every connection, after so many bytes of its client
         self.cuts_left = 0
@@ -58,6 +62,7 @@ class Relay:
                 seen += len(data)
                 with self._lock:
                     self.up_bytes += len(data)
+                    self.requests += [found.decode() for found in REQUEST.findall(data)]
                     cut = (
                         self.cut_after is not None and seen > self.cut_after and self.cuts_left > 0
                     )

@@ -1,6 +1,7 @@
 """A small compiled training; tells what torch's caches said and which files it ran.
 
 usage: train_compiled.py OUT [--sizes 8,8,8] [--group] [--killed-once SECONDS] [--precompile]
+                         [--meet OWN OTHER] [--until FILE]
 """
 
 import argparse
@@ -19,8 +20,22 @@ parser.add_argument("--sizes", default="8,8,8")
 parser.add_argument("--group", action="store_true")
 parser.add_argument("--killed-once", type=float, help="in the first attempt, so long after the end")
 parser.add_argument("--precompile", action="store_true", help="keeps what dynamo made, too")
+parser.add_argument("--meet", type=Path, nargs=2, help="begins when another job has begun, too")
+parser.add_argument("--until", type=Path, help="after the last step, until this file is there")
 args = parser.parse_args()
 
+
+def wait_for(file: Path) -> None:
+    deadline = time.monotonic() + 600
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{file} never came")
+        time.sleep(0.05)
+
+
+if args.meet:
+    args.meet[0].touch()
+    wait_for(args.meet[1])
 rank = int(os.environ.get("RANK", "0"))
 if args.group:
     dist.init_process_group("gloo")
@@ -41,6 +56,8 @@ for rows in map(int, args.sizes.split(",")):
     optimizer.step()
     optimizer.zero_grad()
     losses.append(loss.item())
+if args.until:
+    wait_for(args.until)
 if args.killed_once is not None and os.environ.get("TORCHELASTIC_RESTART_COUNT") == "0":
     time.sleep(args.killed_once)
     os.kill(os.getpid(), signal.SIGKILL)
