@@ -80,6 +80,7 @@ struct DynamicChange {
   std::int32_t dim = -1;  // -1: not a dimension but a number, or all that is known is the source
   std::string was, is;
   std::string reason;  // "size change"
+  bool whole = true;   // else of the source's name only the beginning is here
 };
 
 struct Failure {

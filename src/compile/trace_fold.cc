@@ -214,7 +214,9 @@ void TraceFold::State::add_event(const TraceRecord& record) {
   dom::element args;
   if (event.at_key("args").get(args)) return;
   DynamicChange out;
-  out.source = dom::text(args, "name", kSourceBytesMax);
+  const std::string_view source = dom::text(args, "name");
+  out.source = cut(source, kSourceBytesMax);
+  out.whole = out.source.size() == source.size();
   const std::int64_t dim = dom::number(args, "dim_changed", -1);
   out.dim = dim >= 0 && dim < 1000 ? static_cast<std::int32_t>(dim) : -1;
   out.reason = dom::text(args, "reason", kNameBytesMax);
