@@ -262,6 +262,12 @@ std::string index_page(const TraceView& view, const PayloadText& text) {
     add_groups(page, view, groups, false, &text);
     page.raw("</section>\n");
   }
+  if (const auto groups = specialised_groups(*view.job); !groups.empty()) {
+    page.section("specialised", "For one value only");
+    page.raw("<p>Sizes and numbers of which the code asked for one value.</p>\n");
+    add_groups(page, view, groups, false);
+    page.raw("</section>\n");
+  }
   add_caches(page, view, sums);
   add_autotune(page, view);
   add_divergences(page, view);

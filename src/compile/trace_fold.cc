@@ -11,15 +11,16 @@
 #include "compile/cache_ask.h"
 #include "compile/dom.h"
 #include "compile/fold_passes.h"
+#include "compile/fold_sizes.h"
 #include "compile/fold_sources.h"
 #include "compile/graph_digest.h"
 #include "compile/guard_sources.h"
 #include "compile/recompile_reason.h"
+#include "compile/user_stack.h"
 
 namespace headway::compile {
 namespace {
 
-constexpr std::size_t kFileNamesMax = 100'000;
 constexpr std::uint64_t kProgressBytes = 4 << 20;
 
 // Events whose time is that of a compiler at work, or of waiting for one.
@@ -56,7 +57,6 @@ struct TraceFold::State {
   State(std::string path, ComponentTable& table) : components(table) { log.path = std::move(path); }
 
   Compile* compile_of(const TraceRecord& record);
-  std::string frame_of(const dom::element& frame) const;
   template <typename T>
   void push(std::vector<T>& into, T one, std::size_t max = kPerCompileMax) {
     if (into.size() >= max) {
@@ -64,6 +64,12 @@ struct TraceFold::State {
       return;
     }
     into.push_back(std::move(one));
+  }
+
+  // Dynamo says it all again when it begins again.
+  template <typename T>
+  void push_new(std::vector<T>& into, T one) {
+    if (std::ranges::find(into, one) == into.end()) push(into, std::move(one));
   }
 
   void ignore(std::string_view kind);
@@ -76,14 +82,14 @@ struct TraceFold::State {
   void add_ask(Compile& compile, const TraceRecord& record, AskName name);
   void add_break(Compile& compile, const TraceRecord& record);
   void add_recompile(Compile& compile, const TraceRecord& record);
-  void intern(const dom::element& pair);
+  void add_sizes(const TraceRecord& record, const dom::element& metadata);
 
   ProcessLog log;
   ComponentTable& components;
   std::map<CompileId, std::size_t> by_id;
   std::vector<Work> work;
   AutotuneFold autotune;
-  std::unordered_map<std::int64_t, std::string> files;  // torch numbers file names
+  FileNames files;
   std::optional<FoldSources> sources;
   dom::parser head_parser, payload_parser;
 };
@@ -106,22 +112,6 @@ Compile* TraceFold::State::compile_of(const TraceRecord& record) {
   return &log.compiles.back();
 }
 
-void TraceFold::State::intern(const dom::element& pair) {
-  std::string_view name;
-  std::int64_t number = 0;
-  if (pair.at(0).get_string().get(name) || pair.at(1).get_int64().get(number)) return;
-  if (files.size() < kFileNamesMax) files[number] = cut(name, kNameBytesMax);
-}
-
-// "path.py", of a frame whose file is a number or a name.
-std::string TraceFold::State::frame_of(const dom::element& frame) const {
-  if (const std::string_view name = dom::text(frame, "filename"); !name.empty()) {
-    return cut(name, kNameBytesMax);
-  }
-  const auto found = files.find(dom::number(frame, "filename", -1));
-  return found == files.end() ? std::string() : found->second;
-}
-
 void TraceFold::State::add_start(const TraceRecord& record, const dom::element& start) {
   Compile* const compile = compile_of(record);
   dom::array stack;
@@ -131,7 +121,7 @@ void TraceFold::State::add_start(const TraceRecord& record, const dom::element& 
   }
   for (const dom::element frame : stack) {  // the last one is the function itself
     compile->name = dom::text(frame, "name", kNameBytesMax);
-    compile->file = frame_of(frame);
+    compile->file = files.of(frame);
     compile->line = dom::number(frame, "line");
     compile->stack = log.stacks.child(compile->stack, compile->file, compile->name, compile->line);
   }
@@ -291,7 +281,21 @@ void TraceFold::State::add_break(Compile& compile, const TraceRecord& record) {
       out.reason.ends_with(':') && next != std::string_view::npos) {
     out.reason = first_line(rest.substr(next + 2));
   }
+  out.stack = add_traceback(log.code, text);
   push(compile.breaks, std::move(out));
+}
+
+void TraceFold::State::add_sizes(const TraceRecord& record, const dom::element& metadata) {
+  const std::string_view type = record.envelope.type;
+  Compile* const compile = compile_of(record);
+  if (compile == nullptr) return ignore(type);
+  if (type == kSpecialisedRecord) {
+    push_new(compile->specialised, read_specialised(metadata, log.code, files));
+  } else if (type == kSizeGuardRecord) {
+    push_new(compile->size_guards, read_size_guard(metadata, log.code, files));
+  } else {
+    push_new(compile->symbols, read_symbol(metadata));
+  }
 }
 
 void TraceFold::State::add_recompile(Compile& compile, const TraceRecord& record) {
@@ -378,13 +382,15 @@ void TraceFold::add(const TraceRecord& record) {
     if (Compile* const compile = s.compile_of(record))
       compile->graph = graph_digest(record.payload);
   }
-  if (!forward && !backward && !artifact && type != "str" && type != "dynamo_start") {
+  const bool sizes = is_about_sizes(type);
+  if (!forward && !backward && !artifact && !sizes && type != "str" && type != "dynamo_start") {
     return s.add_artifact(record, type);
   }
   dom::element metadata;
   if (!dom::parse(s.head_parser, envelope.metadata, metadata)) return s.ignore(type);
   if (artifact) return s.add_named(record, dom::text(metadata, "name"));
-  if (type == "str") return s.intern(metadata);
+  if (type == "str") return s.files.add(metadata);
+  if (sizes) return s.add_sizes(record, metadata);
   if (type == "dynamo_start") return s.add_start(record, metadata);
   s.add_metrics(record, metadata, backward);
 }
@@ -405,6 +411,7 @@ ProcessLog TraceFold::finish(const TraceCounts& counts) {
   s.log.counts = counts;
   s.log.autotune = s.autotune.finish();
   s.log.left_out += s.components.left_out() + s.autotune.left_out() + s.log.stacks.left_out();
+  s.log.left_out += s.log.code.left_out();
   return std::move(s.log);
 }
 
