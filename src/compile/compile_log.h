@@ -51,7 +51,8 @@ struct Pass {
   Place metrics;  // JSON of the record's first line
 };
 
-enum class CacheKind : std::uint8_t { aot_autograd, fx_graph };
+// precompile: of whole functions, with their guards (torch._dynamo.config.caching_precompile).
+enum class CacheKind : std::uint8_t { aot_autograd, fx_graph, precompile };
 enum class CacheOutcome : std::uint8_t { hit, miss, bypass };
 [[nodiscard]] std::string_view name_of(CacheKind kind);
 [[nodiscard]] std::string_view name_of(CacheOutcome outcome);

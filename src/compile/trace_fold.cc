@@ -1,5 +1,7 @@
 #include "compile/trace_fold.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -246,7 +248,13 @@ void TraceFold::State::add_ask(Compile& compile, const TraceRecord& record, AskN
     ask.key = dom::text(told, "key", kNameBytesMax);
     std::string_view reason = dom::text(told, "cache_bypass_reason");
     if (reason.empty()) reason = dom::text(told, "cache_bypass_exception_str");
+    if (reason.empty()) reason = dom::text(told, "_reason");  // of a precompiled function
     if (ask.outcome == CacheOutcome::bypass) ask.reason = cut(bypass_reason(reason));
+    const std::string_view error = dom::text(told, "error");
+    if (ask.outcome == CacheOutcome::bypass && ask.reason.empty() && !error.empty()) {
+      ask.reason = cut(fmt::format("cannot be kept: {} (its {})", bypass_reason(error),
+                                   dom::text(told, "field")));
+    }
     ask.saved_us = dom::number(told, "time_saved_ns") / 1000;
     ask.looked_us = dom::number(told, "cache_event_time") / 1000;
     ask.taken_us = dom::number(told, "time_taken_ns") / 1000;

@@ -167,6 +167,29 @@ TEST(TraceFold, HitsMissesAndBypasses) {
   EXPECT_EQ(log.compiles[3].asks[0].outcome, CacheOutcome::miss);
 }
 
+TEST(TraceFold, WhatACacheWouldNotTake) {
+  const ProcessLog log = folded(
+      TestLog()
+          .artifact("precompile_cache_bypass", "0/0",
+                    R"({"_reason": "Guard evaluation failed: at 0x7f915f9b2120", "gm": "…"})")
+          .artifact("aotautograd_cache_miss", "1/0", R"({"key": "aa"})")
+          .artifact("aotautograd_cache_pickle_failure", "1/0",
+                    R"({"error": "cannot pickle 'module' object", "field": "guards_expr"})")
+          .artifact("aotautograd_cache_hit", "2/0", R"({"key": "aa", "error": "odd"})")
+          .text());
+  ASSERT_EQ(log.compiles.size(), 3u);
+  const CacheAsk& whole = log.compiles[0].asks.at(0);
+  EXPECT_EQ(name_of(whole.kind), "precompile");
+  EXPECT_EQ(whole.outcome, CacheOutcome::bypass);
+  EXPECT_EQ(whole.reason, "Guard evaluation failed: at 0x…");
+  ASSERT_EQ(log.compiles[1].asks.size(), 2u);
+  const CacheAsk& kept = log.compiles[1].asks[1];
+  EXPECT_EQ(kept.kind, CacheKind::aot_autograd);
+  EXPECT_EQ(kept.outcome, CacheOutcome::bypass);
+  EXPECT_EQ(kept.reason, "cannot be kept: cannot pickle 'module' object (its guards_expr)");
+  EXPECT_EQ(log.compiles[2].asks.at(0).reason, "");
+}
+
 std::string told(const ProcessLog& log, std::uint32_t stack) {
   std::string out;
   for (const StackNode& call : log.code.path_to(stack)) {

@@ -134,6 +134,32 @@ torch.compile(outer, backend="aot_eager", dynamic=True)(torch.ones(8, 7))
         assert shown in texts[1], shown
 
 
+def test_caches_that_were_passed_over(headway: Run, compiled: Callable[..., Path]) -> None:
+    """AOTAutograd's cache does not know the function."""
+    folder = compiled(
+        "bypassed",
+        """
+import torch
+
+@torch._dynamo.allow_in_graph
+def unknown(x):
+    return x * 2
+
+@torch.compile
+def passed_over(x):
+    return unknown(x) + 1
+
+passed_over(torch.ones(3))
+""",
+    )
+    told = json.loads(headway("trace", folder, "--json").stdout)
+    (once,) = told["logs"][0]["compiles"]
+    (bypass,) = (one for one in once["caches"] if one["outcome"] == "bypass")
+    assert bypass["cache"] == "aot_autograd" and "unknown" in bypass["reason"], bypass
+    page = " ".join(headway("trace", folder).stdout.split())
+    assert "1 bypass" in page and "aot_autograd bypassed: " in page, page
+
+
 def test_two_ranks_that_differ(headway: Run, compiled_by_two: Callable[..., Path]) -> None:
     folder = compiled_by_two(
         "ranks",
