@@ -160,6 +160,38 @@ passed_over(torch.ones(3))
     assert "1 bypass" in page and "aot_autograd bypassed: " in page, page
 
 
+def test_what_autotuning_cost(headway: Run, compiled: Callable[..., Path]) -> None:
+    """With freezing, inductor times a C++ template against MKL for every matrix product."""
+    folder = compiled(
+        "tuned",
+        """
+import torch, torch._inductor.config as config
+torch.set_num_threads(1)
+config.freezing = config.max_autotune = True
+config.autotune_num_choices_displayed = 0
+layer = torch.nn.Linear(128, 256).eval()
+compiled = torch.compile(layer, dynamic=False)
+with torch.no_grad():
+    for rows in (64, 96, 64):  # the last one is found again
+        torch._dynamo.reset()
+        compiled(torch.randn(rows, 128))
+""",
+    )
+    told = json.loads(headway("trace", folder, "--json").stdout)
+    costs = {one["kernel"]: one for one in told["autotune"]}
+    assert len(costs) == 2, costs
+    for rows in (64, 96):
+        (cost,) = (one for name, one in costs.items() if f"{rows}x128" in name)
+        assert cost["template"] and cost["candidates"] == 2 and cost["times"] >= 1, cost
+        assert cost["benchmark_us"] > 0 and cost["compile_us"] > 0 and cost["best"], cost
+        assert cost["first"] in {one["id"] for one in told["logs"][0]["compiles"]}
+    passes = [one["forward"] for one in told["logs"][0]["compiles"]]
+    assert sum(one["autotune_us"] for one in passes) > 0, "torch's own sum"
+    page = headway("trace", folder, "--width", 140).stdout
+    assert "Autotuning: 2 kernels, " in page, page
+    assert all(name in page for name in costs), page
+
+
 def test_two_ranks_that_differ(headway: Run, compiled_by_two: Callable[..., Path]) -> None:
     folder = compiled_by_two(
         "ranks",
