@@ -217,6 +217,19 @@ std::string dynamic_text(const Compile& compile) {
   return out;
 }
 
+std::string no_room_text(const std::vector<ProcessLog>& logs) {
+  std::uint64_t entries = 0, of = 0;
+  for (const ProcessLog& log : logs) {
+    entries += log.no_room;
+    of += log.no_room > 0 ? 1 : 0;
+  }
+  if (entries == 0) return "";
+  return fmt::format(
+      "more than is held in memory: {} of {} left out, texts and keys first; --rank N, or some of "
+      "the logs, shows more",
+      plural(entries, "entry", "entries"), plural(of, "process", "processes"));
+}
+
 std::string damage_text(const ProcessLog& log) {
   const TraceCounts& c = log.counts;
   std::string what;

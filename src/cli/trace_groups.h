@@ -56,6 +56,8 @@ void add(compile::Stages& sum, const compile::Stages& one);
 [[nodiscard]] std::string_view cache_word(const compile::Compile& compile);
 // "made dynamic: L['x']:0, L['y']:1"; "" where nothing was.
 [[nodiscard]] std::string dynamic_text(const compile::Compile& compile);
+// What all logs together had no room for; "" where all is there.
+[[nodiscard]] std::string no_room_text(const std::vector<compile::ProcessLog>& logs);
 // What could not be read of a log; "" where all of it could.
 [[nodiscard]] std::string damage_text(const compile::ProcessLog& log);
 

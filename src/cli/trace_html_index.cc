@@ -95,6 +95,9 @@ void add_ranks(Html& page, const TraceView& view) {
   }
   page.raw("</tbody></table>\n");
   add_more(page, sums.size());
+  if (const std::string what = no_room_text(view.job->logs); !what.empty()) {
+    page.raw("<p class=\"bad\">").text(what).raw("</p>\n");
+  }
   page.raw(
       "<p class=\"quiet\">events.json is torch\u2019s own timeline: ui.perfetto.dev or "
       "chrome://tracing open it.</p>\n");

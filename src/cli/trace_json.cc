@@ -141,34 +141,26 @@ Json cost_json(const AutotuneCost& cost) {
 
 }  // namespace
 
-Json trace_json(const TraceView& view) {
-  Json logs = Json::array();
+void write_trace_json(const TraceView& view, JsonStream& out) {
+  out.open('[', "logs");
   for (const ProcessLog& log : view.job->logs) {
-    Json compiles = Json::array();
-    for (const Compile& compile : log.compiles) compiles.push_back(compile_json(log, compile));
-    logs.push_back({{"path", log.path},
-                    {"rank", log.rank < 0 ? Json() : Json(log.rank)},
-                    {"process", log.process},
-                    {"torch", log.torch_version},
-                    {"python", log.python_version},
-                    {"read", counts_json(log.counts)},
-                    {"left_out", log.left_out},
-                    {"ignored", log.ignored},
-                    {"compiles", std::move(compiles)}});
+    out.open('{').add(log.path, "path").add(log.rank < 0 ? Json() : Json(log.rank), "rank");
+    out.add(log.process, "process").add(log.torch_version, "torch");
+    out.add(log.python_version, "python").add(counts_json(log.counts), "read");
+    out.add(log.left_out, "left_out").add(log.no_room, "no_room").add(log.ignored, "ignored");
+    out.open('[', "compiles");
+    for (const Compile& compile : log.compiles) out.add(compile_json(log, compile));
+    out.close().close();
   }
-  Json misses = Json::array();
-  for (const MissCause& cause : view.misses) misses.push_back(miss_json(view, cause));
-  Json divergences = Json::array();
+  out.close().open('[', "misses");
+  for (const MissCause& cause : view.misses) out.add(miss_json(view, cause));
+  out.close().open('[', "autotune");
+  for (const AutotuneCost& cost : view.autotune) out.add(cost_json(cost));
+  out.close().open('[', "divergences");
   for (const Divergence& one : view.divergences) {
-    divergences.push_back(
-        {{"id", one.id.text()}, {"what", one.what}, {"how", one.how}, {"ranks", one.ranks}});
+    out.add({{"id", one.id.text()}, {"what", one.what}, {"how", one.how}, {"ranks", one.ranks}});
   }
-  Json costs = Json::array();
-  for (const AutotuneCost& cost : view.autotune) costs.push_back(cost_json(cost));
-  return {{"logs", std::move(logs)},
-          {"misses", std::move(misses)},
-          {"autotune", std::move(costs)},
-          {"divergences", std::move(divergences)}};
+  out.close();
 }
 
 }  // namespace headway::cli

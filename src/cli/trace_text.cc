@@ -259,6 +259,10 @@ void add_divergences(Page& page, const TraceView& view) {
 // What could not be read, so that nobody takes a part for the whole.
 void add_damage(Page& page, const TraceView& view) {
   const Style& style = page.style();
+  if (const std::string what = no_room_text(view.job->logs); !what.empty()) {
+    page.blank();
+    page.add_broken(Line().add(what, Ink::wasted), 2);
+  }
   for (const ProcessLog& log : view.job->logs) {
     const std::string what = damage_text(log);
     if (what.empty()) continue;

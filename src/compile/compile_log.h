@@ -178,6 +178,8 @@ struct ProcessLog {
   // it should be. Beyond kIgnoredKindsMax kinds "other".
   std::map<std::string, std::uint64_t, std::less<>> ignored;
   std::uint64_t left_out = 0;  // compilations, breaks and so on beyond the maxima above
+  std::uint64_t no_room = 0;   // and those for which all logs together had none (trace_room.h)
+  bool has_all = true;         // else whole compilations were left out
 };
 
 }  // namespace headway::compile

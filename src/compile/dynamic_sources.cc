@@ -92,7 +92,7 @@ class Finder {
 
 void Finder::gather() {
   for (const ProcessLog& log : logs_) {
-    if (log.left_out > 0) out_.known_whole = false;
+    if (log.left_out > 0 || log.no_room > 0) out_.known_whole = false;
     std::map<std::pair<std::int32_t, std::int32_t>, Frame> frames;
     for (const Compile& compile : log.compiles) {
       Frame& frame = frames[{compile.id.autograd, compile.id.frame}];

@@ -16,8 +16,7 @@ SizeSymbol read_symbol(const dom::element& metadata) {
   return out;
 }
 
-Specialised read_specialised(const dom::element& metadata, StackTrie& code,
-                             const FileNames& files) {
+Specialised read_specialised(const dom::element& metadata) {
   Specialised out;
   out.symbol = dom::text(metadata, "symbol", kNameBytesMax);
   out.value = dom::text(metadata, "value", kNameBytesMax);
@@ -32,14 +31,12 @@ Specialised read_specialised(const dom::element& metadata, StackTrie& code,
     }
     out.sources = base::cut_text(out.sources, kNameBytesMax);
   }
-  out.stack = add_frames(code, files, metadata.at_key("user_stack"));
   return out;
 }
 
-SizeGuard read_size_guard(const dom::element& metadata, StackTrie& code, const FileNames& files) {
+SizeGuard read_size_guard(const dom::element& metadata) {
   SizeGuard out;
   out.expression = dom::text(metadata, "expr", kTextBytesMax);
-  out.stack = add_frames(code, files, metadata.at_key("user_stack"));
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "compile/compile_log.h"
-#include "compile/user_stack.h"
+#include "compile/dom.h"
 
 namespace headway::compile {
 
@@ -15,10 +15,9 @@ namespace headway::compile {
 
 // `metadata` of such a record, taken apart.
 [[nodiscard]] SizeSymbol read_symbol(const dom::element& metadata);
-[[nodiscard]] Specialised read_specialised(const dom::element& metadata, StackTrie& code,
-                                           const FileNames& files);
-[[nodiscard]] SizeGuard read_size_guard(const dom::element& metadata, StackTrie& code,
-                                        const FileNames& files);
+// Without the stack of the user's code, which is in its "user_stack".
+[[nodiscard]] Specialised read_specialised(const dom::element& metadata);
+[[nodiscard]] SizeGuard read_size_guard(const dom::element& metadata);
 
 inline constexpr std::string_view kSpecialisedRecord = "symbolic_shape_specialization";
 inline constexpr std::string_view kSizeGuardRecord = "guard_added_fast";

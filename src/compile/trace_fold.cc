@@ -17,6 +17,7 @@
 #include "compile/fold_sources.h"
 #include "compile/graph_digest.h"
 #include "compile/guard_sources.h"
+#include "compile/kept_bytes.h"
 #include "compile/recompile_reason.h"
 #include "compile/user_stack.h"
 
@@ -24,6 +25,7 @@ namespace headway::compile {
 namespace {
 
 constexpr std::uint64_t kProgressBytes = 4 << 20;
+constexpr std::size_t kCallBytes = 128;  // of a call in a StackTrie
 
 // Events whose time is that of a compiler at work, or of waiting for one.
 constexpr std::string_view kCppCompiler = "compile_file";
@@ -56,22 +58,51 @@ struct TraceFold::State {
     CompilerSpans compilers;
   };
 
-  State(std::string path, ComponentTable& table) : components(table) { log.path = std::move(path); }
+  State(std::string path, ComponentTable& table, TraceRoom* job) : components(table), room(job) {
+    log.path = std::move(path);
+  }
 
   Compile* compile_of(const TraceRecord& record);
   template <typename T>
   void push(std::vector<T>& into, T one, std::size_t max = kPerCompileMax) {
     if (into.size() >= max) {
       ++log.left_out;
-      return;
+    } else if (room == nullptr || room->take_detail(kept_bytes(one))) {
+      into.push_back(std::move(one));
+    } else {
+      ++log.no_room;
     }
-    into.push_back(std::move(one));
   }
 
   // Dynamo says it all again when it begins again.
   template <typename T>
   void push_new(std::vector<T>& into, T one) {
     if (std::ranges::find(into, one) == into.end()) push(into, std::move(one));
+  }
+
+  // What was gathered by others, once it is known.
+  template <typename T>
+  void keep_what_fits(std::vector<T>& all) {
+    if (room == nullptr) return;
+    const auto end = std::ranges::find_if_not(
+        all, [this](const T& one) { return room->take_detail(kept_bytes(one)); });
+    log.no_room += static_cast<std::uint64_t>(all.end() - end);
+    all.erase(end, all.end());
+  }
+  void hold_names(const Compile& compile) {
+    if (room != nullptr) room->hold(heap_bytes(compile.name, compile.file));
+  }
+  // `grow` adds calls to `stacks` and says which was the last; 0 where there is no room.
+  template <typename F>
+  std::uint32_t keep_calls(const StackTrie& stacks, const F& grow) {
+    if (room != nullptr && room->is_tight()) {
+      ++log.no_room;
+      return 0;
+    }
+    const std::size_t before = stacks.nodes().size();
+    const std::uint32_t last = grow();
+    if (room != nullptr) room->hold((stacks.nodes().size() - before) * kCallBytes);
+    return last;
   }
 
   void ignore(std::string_view kind);
@@ -88,6 +119,7 @@ struct TraceFold::State {
 
   ProcessLog log;
   ComponentTable& components;
+  TraceRoom* const room;  // may be null
   std::map<CompileId, std::size_t> by_id;
   std::vector<Work> work;
   AutotuneFold autotune;
@@ -104,6 +136,13 @@ Compile* TraceFold::State::compile_of(const TraceRecord& record) {
   if (found != by_id.end()) return &log.compiles[found->second];
   if (log.compiles.size() >= kCompilesMax) {
     ++log.left_out;
+    log.has_all = false;
+    return nullptr;
+  }
+  constexpr std::size_t kBytes = place_bytes<Compile> + place_bytes<Work> + sizeof(CompileId) + 64;
+  if (room != nullptr && !room->take(kBytes)) {
+    ++log.no_room;
+    log.has_all = false;
     return nullptr;
   }
   by_id.emplace(id, log.compiles.size());
@@ -121,12 +160,15 @@ void TraceFold::State::add_start(const TraceRecord& record, const dom::element& 
       start.at_key("stack").get_array().get(stack)) {
     return;
   }
-  for (const dom::element frame : stack) {  // the last one is the function itself
-    compile->name = dom::text(frame, "name", kNameBytesMax);
-    compile->file = files.of(frame);
-    compile->line = dom::number(frame, "line");
-    compile->stack = log.stacks.child(compile->stack, compile->file, compile->name, compile->line);
-  }
+  if (stack.begin() == stack.end()) return;
+  dom::element function;  // the last one
+  for (const dom::element frame : stack) function = frame;
+  compile->name = dom::text(function, "name", kNameBytesMax);
+  compile->file = files.of(function);
+  compile->line = dom::number(function, "line");
+  compile->stack =
+      keep_calls(log.stacks, [&] { return add_frames(log.stacks, files, start.at_key("stack")); });
+  hold_names(*compile);
 }
 
 void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element& metrics,
@@ -159,6 +201,7 @@ void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element
     compile->name = name;
     compile->file = dom::text(metrics, "co_filename", kNameBytesMax);
     compile->line = dom::number(metrics, "co_firstlineno");
+    hold_names(*compile);
   }
   compile->guards = dom::number(metrics, "guard_count");
   compile->ops = dom::number(metrics, "graph_op_count");
@@ -289,7 +332,7 @@ void TraceFold::State::add_break(Compile& compile, const TraceRecord& record) {
       out.reason.ends_with(':') && next != std::string_view::npos) {
     out.reason = first_line(rest.substr(next + 2));
   }
-  out.stack = add_traceback(log.code, text);
+  out.stack = keep_calls(log.code, [&] { return add_traceback(log.code, text); });
   push(compile.breaks, std::move(out));
 }
 
@@ -297,10 +340,15 @@ void TraceFold::State::add_sizes(const TraceRecord& record, const dom::element& 
   const std::string_view type = record.envelope.type;
   Compile* const compile = compile_of(record);
   if (compile == nullptr) return ignore(type);
+  const auto code = [&] { return add_frames(log.code, files, metadata.at_key("user_stack")); };
   if (type == kSpecialisedRecord) {
-    push_new(compile->specialised, read_specialised(metadata, log.code, files));
+    Specialised out = read_specialised(metadata);
+    out.stack = keep_calls(log.code, code);
+    push_new(compile->specialised, std::move(out));
   } else if (type == kSizeGuardRecord) {
-    push_new(compile->size_guards, read_size_guard(metadata, log.code, files));
+    SizeGuard out = read_size_guard(metadata);
+    out.stack = keep_calls(log.code, code);
+    push_new(compile->size_guards, std::move(out));
   } else {
     push_new(compile->symbols, read_symbol(metadata));
   }
@@ -363,8 +411,9 @@ void TraceFold::State::add_named(const TraceRecord& record, std::string_view nam
   add_artifact(record, name);
 }
 
-TraceFold::TraceFold(std::string path, ComponentTable& components, bool sources)
-    : state_(std::make_unique<State>(std::move(path), components)) {
+TraceFold::TraceFold(std::string path, ComponentTable& components, bool sources, TraceRoom* room)
+    : state_(std::make_unique<State>(std::move(path), components, room)) {
+  if (room != nullptr) room->hold(sizeof(ProcessLog) + state_->log.path.capacity());
   if (sources) state_->sources.emplace();
 }
 TraceFold::~TraceFold() = default;
@@ -418,6 +467,9 @@ ProcessLog TraceFold::finish(const TraceCounts& counts) {
   if (s.sources) s.sources->finish(s.log);
   s.log.counts = counts;
   s.log.autotune = s.autotune.finish();
+  s.keep_what_fits(s.log.uses);
+  s.keep_what_fits(s.log.code_state);
+  s.keep_what_fits(s.log.autotune);
   s.log.left_out += s.components.left_out() + s.autotune.left_out() + s.log.stacks.left_out();
   s.log.left_out += s.log.code.left_out();
   return std::move(s.log);
@@ -428,7 +480,7 @@ base::Result<ProcessLog> fold_file(const std::string& path, TraceReadOptions opt
                                    const std::function<void(std::uint64_t)>& progress) {
   auto reader = TraceReader::open(path, options);
   if (!reader.ok()) return reader.status();
-  TraceFold fold(path, components, options.sources);
+  TraceFold fold(path, components, options.sources, options.room);
   TraceRecord record;
   std::uint64_t told = 0;
   while (reader->next(record)) {
