@@ -58,6 +58,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     (void)compile::what_of(one);
     HW_CHECK(one.stack < log.stacks.nodes().size());
+    for (const compile::GraphBreak& each : one.breaks) {
+      HW_CHECK(each.stack < log.code.nodes().size());
+    }
+    for (const compile::Specialised& each : one.specialised) {
+      HW_CHECK(each.stack < log.code.nodes().size());
+    }
   }
   std::int64_t reached_ns = INT64_MIN;
   for (const compile::CompileSpan& span : compile::spans_of(log)) {

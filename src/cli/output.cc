@@ -16,7 +16,7 @@ int fail_cleanly(const Status& status) {
   return fail(Status(status.code(), clean(status.message(), style)));
 }
 
-int print_out(const std::string& text) {
+int print_out(std::string_view text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
   return written ? kExitOk : fail(Status::io("standard output cannot be written"));

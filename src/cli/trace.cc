@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/human.h"
+#include "cli/json_stream.h"
 #include "cli/page.h"
 #include "cli/progress.h"
 #include "cli/report_folder.h"
@@ -13,6 +14,7 @@
 #include "cli/trace_views.h"
 #include "cli/verb.h"
 #include "compile/log_pieces.h"
+#include "compile/trace_room.h"
 
 namespace headway::cli {
 namespace {
@@ -73,10 +75,15 @@ Result<TraceJob> read(const Options& options) {
   ProgressBar progress(fmt::format("read {} log{}", count, count == 1 ? "" : "s"),
                        bytes_of(*files) + bytes_of(others));
   TraceJob job;
+  compile::TraceRoom room;
+  compile::TraceReadOptions reading;
+  reading.verify = options.verify;
+  reading.sources = options.dynamic_sources;
+  reading.room = &room;
   for (const bool other : {true, false}) {
-    auto logs = compile::read_logs(other ? others : *files,
-                                   {.verify = options.verify, .sources = options.dynamic_sources},
-                                   job.components, progress.callback());
+    reading.rank = other ? -1 : options.rank;
+    auto logs =
+        compile::read_logs(other ? others : *files, reading, job.components, progress.callback());
     if (!logs.ok()) return logs.status();
     std::vector<ProcessLog>& into = other ? job.other : job.logs;
     into = std::move(*logs);
@@ -123,6 +130,14 @@ std::string verified_text(const Verified& sum) {
   return fmt::format("\n{} verified: {}\n", plural(sum.good, "payload"), which);
 }
 
+// `dynamic`: the findings of --dynamic-sources, or null.
+int print_trace(const TraceView& view, const Json& dynamic) {
+  JsonStream out([](std::string_view text) { return print_out(text) == kExitOk; });
+  write_trace_json(view, out);
+  if (!dynamic.is_null()) out.add(dynamic, "dynamic_sources");
+  return out.finish() ? kExitOk : kExitBadInput;
+}
+
 int execute(const Options& options) {
   if (!options.html.empty()) {
     const Status status = ReportFolder::check(options.html);
@@ -140,20 +155,20 @@ int execute(const Options& options) {
   view.title = options.paths.size() == 1 ? options.paths.front()
                                          : fmt::format("{} paths", options.paths.size());
   view.all = options.all;
-  Json json = options.json ? trace_json(view) : Json();
   std::string text;
+  Json dynamic;
   const Style style =
       choose_style(probe_output(STDOUT_FILENO), ColorWhen::automatic, options.width);
   if (options.dynamic_sources) {
     const compile::DynamicFindings found = compile::find_dynamic_sources(job->logs);
-    if (options.json) json["dynamic_sources"] = dynamic_json(found);
+    if (options.json) dynamic = dynamic_json(found);
     if (!options.json) text = dynamic_text(found, view.title, options.all, style);
   } else if (!options.json) {
     text = trace_text(view, style);
   }
   const Verified verified = verified_of(*job);
   if (options.verify) text += verified_text(verified);
-  const int printed = options.json ? print_json(json) : print_out(text);
+  const int printed = options.json ? print_trace(view, dynamic) : print_out(text);
   if (printed != kExitOk) return printed;
   if (!options.html.empty()) {
     if (const Status status = write_html(view, options); !status.ok()) return fail_cleanly(status);

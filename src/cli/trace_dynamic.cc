@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/cut_text.h"
 #include "cli/human.h"
 #include "cli/page.h"
 
@@ -14,6 +15,7 @@ namespace {
 using namespace compile;
 
 constexpr std::size_t kRowsShown = 12;  // of each list, but for --all
+constexpr std::size_t kNameShownMax = 300;
 constexpr int kWhatEnd = 46;
 constexpr int kColumns = 12;
 
@@ -23,6 +25,11 @@ std::string times(std::size_t n) {
 
 std::string us_text(std::int64_t us, const Style& style) {
   return us == 0 ? "-" : human_duration(us * 1000, style);
+}
+
+// A name may be as long as somebody's keys.
+std::string shown(const std::string& name, const Style& style) {
+  return clean(base::cut_in_the_middle(name, kNameShownMax), style);
 }
 
 std::size_t shown_of(std::size_t count, bool all) {
@@ -103,20 +110,20 @@ void add_unnamed(Page& page, const DynamicFindings& found, bool all) {
   const Style& style = page.style();
   page.blank();
   page.add(Line().add("Changes, and no setting helps", Ink::strong));
-  const std::size_t shown = shown_of(found.unnamed.size(), all);
-  for (std::size_t i = 0; i < shown; ++i) {
+  const std::size_t rows = shown_of(found.unnamed.size(), all);
+  for (std::size_t i = 0; i < rows; ++i) {
     const UnnamedSource& one = found.unnamed[i];
     page.add_broken(Line()
                         .add("  ")
-                        .add(clean(text_of(one.at), style), Ink::strong)
+                        .add(shown(text_of(one.at), style), Ink::strong)
                         .add(fmt::format("  {} ({}, in {})", one.why, times(one.changes),
                                          clean(one.function, style))),
                     4);
     if (!one.code.empty()) {
-      page.add_broken(Line().add("    before the call: ", Ink::dim).add(clean(one.code, style)), 6);
+      page.add_whole(Line().add("    what helps: ", Ink::dim).add(clean(one.code, style)));
     }
   }
-  add_more(page, found.unnamed.size(), shown);
+  add_more(page, found.unnamed.size(), rows);
 }
 
 void add_remaining(Page& page, const DynamicFindings& found, bool all) {
@@ -124,14 +131,14 @@ void add_remaining(Page& page, const DynamicFindings& found, bool all) {
   const Style& style = page.style();
   page.blank();
   page.add(Line().add("Compiled again all the same", Ink::strong));
-  const std::size_t shown = shown_of(found.remaining.size(), all);
-  for (std::size_t i = 0; i < shown; ++i) {
+  const std::size_t rows = shown_of(found.remaining.size(), all);
+  for (std::size_t i = 0; i < rows; ++i) {
     const RemainingReason& one = found.remaining[i];
     page.add_broken(Line().add(fmt::format("  {:>4} x {}: {}", one.count, clean(one.what, style),
-                                           clean(one.text, style))),
+                                           shown(one.text, style))),
                     9);
   }
-  add_more(page, found.remaining.size(), shown);
+  add_more(page, found.remaining.size(), rows);
 }
 
 Json source_json(const SourceDim& at) {

@@ -99,7 +99,22 @@ std::vector<TraceGroup> break_groups(const TraceJob& job) {
   each_compile(job, [&](CompileRef at, const Compile& c) {
     for (const GraphBreak& one : c.breaks) {
       TraceGroup& group = group_of(groups, fmt::format("{}: {}", one.where, one.reason), at);
-      if (group.count == 1) group.place = one.place;
+      if (group.count > 1) continue;
+      group.place = one.place;
+      group.stack = one.stack;
+    }
+  });
+  return sorted(std::move(groups));
+}
+
+std::vector<TraceGroup> specialised_groups(const TraceJob& job) {
+  Groups groups;
+  each_compile(job, [&](CompileRef at, const Compile& c) {
+    for (const Specialised& one : c.specialised) {
+      TraceGroup& group = group_of(
+          groups, fmt::format("{}: {} is {} ({})", what_of(c), name_of(one), one.value, one.reason),
+          at);
+      if (group.count == 1) group.stack = one.stack;
     }
   });
   return sorted(std::move(groups));
@@ -139,6 +154,15 @@ std::vector<TraceGroup> miss_groups(const TraceJob& job, const std::vector<MissC
              {cause.miss.log, cause.miss.compile});
   }
   return sorted(std::move(groups));
+}
+
+std::string name_of(const Specialised& one) {
+  return one.sources.empty() ? one.symbol : one.sources;
+}
+
+std::string text_of(const ProcessLog& log, const StackNode& call) {
+  return fmt::format("{}:{} in {}", log.code.name(call.file), call.line,
+                     log.code.name(call.function));
 }
 
 void add(Stages& sum, const Stages& one) {
@@ -191,6 +215,19 @@ std::string dynamic_text(const Compile& compile) {
     out += (out.empty() ? "made dynamic: " : ", ") + name;
   }
   return out;
+}
+
+std::string no_room_text(const std::vector<ProcessLog>& logs) {
+  std::uint64_t entries = 0, of = 0;
+  for (const ProcessLog& log : logs) {
+    entries += log.no_room;
+    of += log.no_room > 0 ? 1 : 0;
+  }
+  if (entries == 0) return "";
+  return fmt::format(
+      "more than is held in memory: {} of {} left out, texts and keys first; --rank N, or some of "
+      "the logs, shows more",
+      plural(entries, "entry", "entries"), plural(of, "process", "processes"));
 }
 
 std::string damage_text(const ProcessLog& log) {

@@ -124,6 +124,47 @@ void add_breaks(Html& page, std::size_t log, const Compile& c, const PayloadText
   }
 }
 
+void add_code(Html& page, const ProcessLog& log, std::uint32_t stack) {
+  page.raw("<td class=\"long\">");
+  for (const StackNode& call : log.code.path_to(stack)) {
+    page.raw("<div>").text(text_of(log, call)).raw("</div>");
+  }
+  page.raw("</td>");
+}
+
+// What became of sizes and numbers, the surprising first.
+void add_sizes(Html& page, const ProcessLog& log, const Compile& c) {
+  if (!c.specialised.empty()) {
+    page.raw("<h2>For one value only</h2>\n<table>");
+    page.head({"size or number", "symbol", "#value", "why", "code"}).raw("<tbody>");
+    for (const Specialised& one : c.specialised) {
+      page.raw("<tr>").cell(name_of(one), "long").cell(one.symbol).cell(one.value, "n");
+      page.cell(one.reason, "long");
+      add_code(page, log, one.stack);
+      page.raw("</tr>\n");
+    }
+    page.raw("</tbody></table>\n");
+  }
+  if (!c.size_guards.empty()) {
+    page.raw("<h2>Asked of sizes</h2>\n<table>").head({"guard", "code"}).raw("<tbody>");
+    for (const SizeGuard& one : c.size_guards) {
+      page.raw("<tr>").cell(one.expression, "long");
+      add_code(page, log, one.stack);
+      page.raw("</tr>\n");
+    }
+    page.raw("</tbody></table>\n");
+  }
+  if (c.symbols.empty()) return;
+  page.raw("<h2>Symbols</h2>\n<table>").head({"symbol", "size or number", "#value", "range"});
+  page.raw("<tbody>");
+  for (const SizeSymbol& one : c.symbols) {
+    page.raw("<tr>").cell(one.symbol);
+    page.cell(one.source.empty() ? "depends on data" : one.source, "long");
+    page.cell(one.value, "n").cell(one.range).raw("</tr>\n");
+  }
+  page.raw("</tbody></table>\n");
+}
+
 struct Shown {
   std::string name, file;
   std::int32_t attempt = -1;
@@ -166,14 +207,10 @@ void add_texts(Html& page, const Compile& c) {
 
 void add_stack(Html& page, const ProcessLog& log, const Compile& c) {
   if (c.stack == 0) return;
-  std::vector<const StackNode*> frames;
-  for (std::uint32_t at = c.stack; at != 0; at = log.stacks.nodes()[at].parent) {
-    frames.push_back(&log.stacks.nodes()[at]);
-  }
   page.raw("<details><summary>called by</summary><ol class=\"stack\">");
-  for (auto at = frames.rbegin(); at != frames.rend(); ++at) {
-    page.raw("<li>").text(fmt::format("{}:{} ", log.stacks.name((*at)->file), (*at)->line));
-    page.raw("<b>").text(log.stacks.name((*at)->function)).raw("</b></li>");
+  for (const StackNode& call : log.stacks.path_to(c.stack)) {
+    page.raw("<li>").text(fmt::format("{}:{} ", log.stacks.name(call.file), call.line));
+    page.raw("<b>").text(log.stacks.name(call.function)).raw("</b></li>");
   }
   page.raw("</ol></details>\n");
 }
@@ -203,6 +240,7 @@ std::string compile_page(const TraceView& view, CompileRef at,
   add_times(page, c);
   add_reasons(page, c);
   add_breaks(page, at.log, c, text);
+  add_sizes(page, log, c);
   add_caches(page, view, c, misses);
   add_texts(page, c);
   page.raw("</main>\n");

@@ -95,6 +95,9 @@ void add_ranks(Html& page, const TraceView& view) {
   }
   page.raw("</tbody></table>\n");
   add_more(page, sums.size());
+  if (const std::string what = no_room_text(view.job->logs); !what.empty()) {
+    page.raw("<p class=\"bad\">").text(what).raw("</p>\n");
+  }
   page.raw(
       "<p class=\"quiet\">events.json is torch\u2019s own timeline: ui.perfetto.dev or "
       "chrome://tracing open it.</p>\n");
@@ -260,6 +263,12 @@ std::string index_page(const TraceView& view, const PayloadText& text) {
   if (const auto groups = break_groups(*view.job); !groups.empty()) {
     page.section("breaks", "Graph breaks");
     add_groups(page, view, groups, false, &text);
+    page.raw("</section>\n");
+  }
+  if (const auto groups = specialised_groups(*view.job); !groups.empty()) {
+    page.section("specialised", "For one value only");
+    page.raw("<p>Sizes and numbers of which the code asked for one value.</p>\n");
+    add_groups(page, view, groups, false);
     page.raw("</section>\n");
   }
   add_caches(page, view, sums);

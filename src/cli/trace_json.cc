@@ -20,7 +20,40 @@ Json ask_json(const CacheAsk& ask) {
   return out;
 }
 
-Json compile_json(const Compile& c) {
+Json stack_json(const ProcessLog& log, std::uint32_t stack) {
+  Json out = Json::array();
+  for (const StackNode& call : log.code.path_to(stack)) {
+    out.push_back({{"file", log.code.name(call.file)},
+                   {"line", call.line},
+                   {"function", log.code.name(call.function)}});
+  }
+  return out;
+}
+
+void add_sizes(Json& out, const ProcessLog& log, const Compile& c) {
+  Json& symbols = out["symbols"] = Json::array();
+  for (const SizeSymbol& one : c.symbols) {
+    const bool of_data = one.source.empty();
+    symbols.push_back({{"symbol", one.symbol},
+                       {"source", of_data ? Json() : Json(one.source)},
+                       {"value", of_data ? Json() : Json(one.value)},
+                       {"range", one.range}});
+  }
+  Json& specialised = out["specialised"] = Json::array();
+  for (const Specialised& one : c.specialised) {
+    specialised.push_back({{"symbol", one.symbol},
+                           {"sources", one.sources},
+                           {"value", one.value},
+                           {"reason", one.reason},
+                           {"stack", stack_json(log, one.stack)}});
+  }
+  Json& guards = out["size_guards"] = Json::array();
+  for (const SizeGuard& one : c.size_guards) {
+    guards.push_back({{"guard", one.expression}, {"stack", stack_json(log, one.stack)}});
+  }
+}
+
+Json compile_json(const ProcessLog& log, const Compile& c) {
   Json out = {{"id", c.id.text()},
               {"name", c.name},
               {"file", c.file},
@@ -37,7 +70,8 @@ Json compile_json(const Compile& c) {
               {"restart_reasons", c.restart_reasons}};
   Json& breaks = out["graph_breaks"] = Json::array();
   for (const GraphBreak& one : c.breaks) {
-    breaks.push_back({{"reason", one.reason}, {"where", one.where}});
+    breaks.push_back(
+        {{"reason", one.reason}, {"where", one.where}, {"stack", stack_json(log, one.stack)}});
   }
   Json& asks = out["caches"] = Json::array();
   for (const CacheAsk& ask : c.asks) asks.push_back(ask_json(ask));
@@ -49,6 +83,7 @@ Json compile_json(const Compile& c) {
                        {"is", one.is},
                        {"reason", one.reason}});
   }
+  add_sizes(out, log, c);
   if (!c.failure.type.empty()) {
     out["failure"] = {
         {"type", c.failure.type}, {"reason", c.failure.reason}, {"where", c.failure.where}};
@@ -106,34 +141,26 @@ Json cost_json(const AutotuneCost& cost) {
 
 }  // namespace
 
-Json trace_json(const TraceView& view) {
-  Json logs = Json::array();
+void write_trace_json(const TraceView& view, JsonStream& out) {
+  out.open('[', "logs");
   for (const ProcessLog& log : view.job->logs) {
-    Json compiles = Json::array();
-    for (const Compile& compile : log.compiles) compiles.push_back(compile_json(compile));
-    logs.push_back({{"path", log.path},
-                    {"rank", log.rank < 0 ? Json() : Json(log.rank)},
-                    {"process", log.process},
-                    {"torch", log.torch_version},
-                    {"python", log.python_version},
-                    {"read", counts_json(log.counts)},
-                    {"left_out", log.left_out},
-                    {"ignored", log.ignored},
-                    {"compiles", std::move(compiles)}});
+    out.open('{').add(log.path, "path").add(log.rank < 0 ? Json() : Json(log.rank), "rank");
+    out.add(log.process, "process").add(log.torch_version, "torch");
+    out.add(log.python_version, "python").add(counts_json(log.counts), "read");
+    out.add(log.left_out, "left_out").add(log.no_room, "no_room").add(log.ignored, "ignored");
+    out.open('[', "compiles");
+    for (const Compile& compile : log.compiles) out.add(compile_json(log, compile));
+    out.close().close();
   }
-  Json misses = Json::array();
-  for (const MissCause& cause : view.misses) misses.push_back(miss_json(view, cause));
-  Json divergences = Json::array();
+  out.close().open('[', "misses");
+  for (const MissCause& cause : view.misses) out.add(miss_json(view, cause));
+  out.close().open('[', "autotune");
+  for (const AutotuneCost& cost : view.autotune) out.add(cost_json(cost));
+  out.close().open('[', "divergences");
   for (const Divergence& one : view.divergences) {
-    divergences.push_back(
-        {{"id", one.id.text()}, {"what", one.what}, {"how", one.how}, {"ranks", one.ranks}});
+    out.add({{"id", one.id.text()}, {"what", one.what}, {"how", one.how}, {"ranks", one.ranks}});
   }
-  Json costs = Json::array();
-  for (const AutotuneCost& cost : view.autotune) costs.push_back(cost_json(cost));
-  return {{"logs", std::move(logs)},
-          {"misses", std::move(misses)},
-          {"autotune", std::move(costs)},
-          {"divergences", std::move(divergences)}};
+  out.close();
 }
 
 }  // namespace headway::cli

@@ -116,6 +116,16 @@ void add_compiles(Page& page, const TraceView& view) {
   }
 }
 
+// With --all: the user's code of a row, the first call first.
+void add_stack(Page& page, const TraceView& view, const TraceGroup& group) {
+  if (!view.all || group.stack == 0) return;
+  const ProcessLog& log = view.job->logs[group.examples.front().log];
+  for (const StackNode& call : log.code.path_to(group.stack)) {
+    page.add_broken(
+        Line().add("           ").add(clean(text_of(log, call), page.style()), Ink::dim), 13);
+  }
+}
+
 void add_list(Page& page, const TraceView& view, const std::vector<TraceGroup>& rows) {
   const Style& style = page.style();
   const std::size_t shown = view.all ? rows.size() : std::min(rows.size(), kRowsShown);
@@ -128,6 +138,7 @@ void add_list(Page& page, const TraceView& view, const std::vector<TraceGroup>& 
     if (!group.note.empty()) {
       page.add_broken(Line().add("         ").add(clean(group.note, style), Ink::dim), 11);
     }
+    add_stack(page, view, group);
   }
   if (shown < rows.size()) {
     page.add(fmt::format("  and {} (--all)", plural(rows.size() - shown, "other")), Ink::dim);
@@ -152,6 +163,14 @@ void add_breaks(Page& page, const TraceView& view) {
   for (const TraceGroup& group : groups) count += group.count;
   page.blank();
   page.add(Line().add("Graph breaks", Ink::strong).add(fmt::format(": {}", count)));
+  add_list(page, view, groups);
+}
+
+void add_specialised(Page& page, const TraceView& view) {
+  const auto groups = specialised_groups(*view.job);
+  if (groups.empty()) return;
+  page.blank();
+  page.add(Line().add("For one value only", Ink::strong).add(": the code asked for it"));
   add_list(page, view, groups);
 }
 
@@ -240,6 +259,10 @@ void add_divergences(Page& page, const TraceView& view) {
 // What could not be read, so that nobody takes a part for the whole.
 void add_damage(Page& page, const TraceView& view) {
   const Style& style = page.style();
+  if (const std::string what = no_room_text(view.job->logs); !what.empty()) {
+    page.blank();
+    page.add_broken(Line().add(what, Ink::wasted), 2);
+  }
   for (const ProcessLog& log : view.job->logs) {
     const std::string what = damage_text(log);
     if (what.empty()) continue;
@@ -277,6 +300,7 @@ std::string trace_text(const TraceView& view, const Style& style) {
   }
   add_recompiles(page, view, sums);
   add_breaks(page, view);
+  add_specialised(page, view);
   add_failures(page, view, sums);
   add_caches(page, view, sums);
   add_autotune(page, view);

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/output.h"
+#include "cli/json_stream.h"
+#include "cli/style.h"
 #include "compile/trace_job.h"
 
 namespace headway::cli {
@@ -19,6 +20,7 @@ struct TraceView {
 };
 
 [[nodiscard]] std::string trace_text(const TraceView& view, const Style& style);
-[[nodiscard]] Json trace_json(const TraceView& view);
+// Into the object that is open.
+void write_trace_json(const TraceView& view, JsonStream& out);
 
 }  // namespace headway::cli

@@ -5,6 +5,7 @@
 namespace headway::compile {
 
 std::string_view name_of(CacheKind kind) {
+  if (kind == CacheKind::precompile) return "precompile";
   return kind == CacheKind::fx_graph ? "fx_graph" : "aot_autograd";
 }
 
@@ -21,6 +22,8 @@ std::optional<AskName> ask_name(std::string_view artifact) {
   } else if (artifact.starts_with("aotautograd_cache_")) {
     out.kind = CacheKind::aot_autograd;
     artifact.remove_prefix(std::string_view("aotautograd_cache_").size());
+  } else if (artifact == "precompile_cache_bypass") {
+    return AskName{CacheKind::precompile, CacheOutcome::bypass};
   } else {
     return std::nullopt;
   }
@@ -28,7 +31,7 @@ std::optional<AskName> ask_name(std::string_view artifact) {
     out.outcome = CacheOutcome::hit;
   } else if (artifact == "miss") {
     out.outcome = CacheOutcome::miss;
-  } else if (artifact == "bypass") {
+  } else if (artifact == "bypass" || artifact == "pickle_failure") {
     out.outcome = CacheOutcome::bypass;
   } else {
     return std::nullopt;

@@ -1,5 +1,6 @@
 // A question to a compile cache, as the artifacts {fx_graph,aotautograd}_cache_{hit,miss,bypass}
-// tell it. Pure; one thread.
+// tell it; and what a cache would not take: precompile_cache_bypass, and
+// aotautograd_cache_pickle_failure, which follows a miss. Pure; one thread.
 #pragma once
 
 #include <optional>

@@ -51,7 +51,8 @@ struct Pass {
   Place metrics;  // JSON of the record's first line
 };
 
-enum class CacheKind : std::uint8_t { aot_autograd, fx_graph };
+// precompile: of whole functions, with their guards (torch._dynamo.config.caching_precompile).
+enum class CacheKind : std::uint8_t { aot_autograd, fx_graph, precompile };
 enum class CacheOutcome : std::uint8_t { hit, miss, bypass };
 [[nodiscard]] std::string_view name_of(CacheKind kind);
 [[nodiscard]] std::string_view name_of(CacheOutcome outcome);
@@ -72,6 +73,7 @@ struct GraphBreak {
   std::string reason;  // its first line
   std::string where;   // "train.py:12"
   Place place;
+  std::uint32_t stack = 0;  // of the user's code, in ProcessLog::code; 0: not told
 };
 
 // A size that was another one before: Dynamo made it dynamic.
@@ -80,6 +82,31 @@ struct DynamicChange {
   std::int32_t dim = -1;  // -1: not a dimension but a number, or all that is known is the source
   std::string was, is;
   std::string reason;  // "size change"
+  bool whole = true;   // else of the source's name only the beginning is here
+};
+
+// A size or number that Dynamo made a symbol of.
+struct SizeSymbol {
+  std::string symbol;  // "s77"
+  std::string source;  // "L['x'].size()[0]"; empty: it depends on data
+  std::string value;   // in the call that it was compiled for; likewise
+  std::string range;   // "[2, int_oo]"
+  bool operator==(const SizeSymbol&) const = default;
+};
+
+// A symbol that holds for one value only, because the code asked for it.
+struct Specialised {
+  std::string symbol, sources, value;
+  std::string reason;       // a word of torch's: "range_refined_to_singleton"
+  std::uint32_t stack = 0;  // of the user's code, in ProcessLog::code; 0: not told
+  bool operator==(const Specialised&) const = default;
+};
+
+// What the code asked of a symbol; the compilation can be used only where it holds.
+struct SizeGuard {
+  std::string expression;   // "Eq(s77, 8)"
+  std::uint32_t stack = 0;  // likewise
+  bool operator==(const SizeGuard&) const = default;
 };
 
 struct Failure {
@@ -104,6 +131,9 @@ struct Compile {
   std::vector<GraphBreak> breaks;
   std::vector<CacheAsk> asks;
   std::vector<DynamicChange> changes;
+  std::vector<SizeSymbol> symbols;
+  std::vector<Specialised> specialised;
+  std::vector<SizeGuard> size_guards;
   std::vector<Artifact> artifacts;
 
   [[nodiscard]] std::int64_t total_us() const { return forward.duration_us + backward.duration_us; }
@@ -116,7 +146,7 @@ struct Compile {
 };
 
 inline constexpr std::size_t kCompilesMax = 200'000;   // of one process
-inline constexpr std::size_t kPerCompileMax = 256;     // breaks, asks, changes, reasons of one
+inline constexpr std::size_t kPerCompileMax = 256;     // breaks, asks, changes, guards … of one
 inline constexpr std::size_t kArtifactsMax = 1'000;    // of one
 inline constexpr std::size_t kTextBytesMax = 2'000;    // of a reason
 inline constexpr std::size_t kNameBytesMax = 500;      // of a name or path
@@ -139,6 +169,7 @@ struct ProcessLog {
   std::vector<Compile> compiles;        // in the order in which they were begun
   std::vector<Artifact> artifacts;      // of no compilation
   StackTrie stacks;                     // that led to compilations
+  StackTrie code;                       // of what breaks graphs and makes sizes special
   std::vector<AutotuneCost> autotune;   // the most expensive first
   std::vector<SourceUse> uses;          // with TraceReadOptions::sources
   std::vector<StateSource> code_state;  // the last one; likewise
@@ -147,6 +178,8 @@ struct ProcessLog {
   // it should be. Beyond kIgnoredKindsMax kinds "other".
   std::map<std::string, std::uint64_t, std::less<>> ignored;
   std::uint64_t left_out = 0;  // compilations, breaks and so on beyond the maxima above
+  std::uint64_t no_room = 0;   // and those for which all logs together had none (trace_room.h)
+  bool has_all = true;         // else whole compilations were left out
 };
 
 }  // namespace headway::compile

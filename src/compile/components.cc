@@ -47,13 +47,15 @@ std::uint32_t ComponentTable::add(std::string_view line) {
   key.append(parts->hash).append(" ").append(parts->name);
   const auto found = by_line_.find(key);
   if (found != by_line_.end()) return found->second;
-  if (components_.size() >= kComponentsMax) {
+  if (components_.size() >= kComponentsMax || bytes_ >= kBytesMax) {
     ++left_out_;
     return kNone;
   }
   const auto id = static_cast<std::uint32_t>(components_.size());
   components_.push_back({name_id(parts->name), std::string(parts->hash),
                          std::string(base::cut_text(parts->text, kTextBytesMax))});
+  constexpr std::size_t kOverhead = 160;  // of the row, the table's node and three texts
+  bytes_ += kOverhead + key.size() + parts->hash.size() + components_.back().text.size();
   by_line_.emplace(std::move(key), id);
   return id;
 }

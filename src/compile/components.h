@@ -26,6 +26,7 @@ struct ComponentChange {
 class ComponentTable {
  public:
   static constexpr std::size_t kComponentsMax = 2'000'000;
+  static constexpr std::size_t kBytesMax = std::size_t{40} << 20;
   static constexpr std::size_t kTextBytesMax = 200;
 
   // "[hash] name: text" → its number. kNone where it is not such a text, or the table is full.
@@ -51,6 +52,7 @@ class ComponentTable {
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> by_line_;  // "hash name" → number
   std::unordered_map<std::string, std::uint32_t> by_name_;
+  std::size_t bytes_ = 0;  // about
   std::uint64_t left_out_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "compile/dynamic_remedy.h"
 #include "compile/recompile_reason.h"
 #include "compile/trace_job.h"
 
@@ -27,25 +28,9 @@ bool is_special_size(std::int64_t size) {
   return size == 0 || size == 1;
 }
 
-// Why a change cannot be told to torch by name; "": it can.
-std::string obstacle(const DynamicChange& change) {
-  const bool size = change.reason == "size change" && change.dim >= 0;
-  const bool number = change.reason == "scalar change";
-  if (change.reason == "dimensionality change") return "its number of dimensions changes";
-  if (change.reason == "stride change") return "its layout in memory changes: .contiguous() helps";
-  if (!size && !number) return "torch does not say what changes";
-  if (number && !(whole_number(change.was) && whole_number(change.is))) {
-    return "a number that is not whole: torch takes no name for it, a tensor in its place helps";
-  }
-  if (change.source.size() >= kSourceBytesMax) return "its name is too long";
-  if (!is_lasting_name(change.source)) return "its name has an address in it, another in every run";
-  return {};
-}
-
-std::string code_line(const SourceDim& at) {
-  const std::string name = python_name(at.source);
-  if (at.dim < 0 || name.empty() || !is_lasting_name(at.source)) return {};
-  return fmt::format("torch._dynamo.maybe_mark_dynamic({}, {})", name, at.dim);
+// A layout is of the whole tensor, whichever of its strides change.
+SourceDim at_of(const DynamicChange& change, Obstacle obstacle) {
+  return {change.source, obstacle == Obstacle::strides ? -1 : change.dim};
 }
 
 void add_function(std::vector<std::string>& functions, const std::string& what) {
@@ -90,7 +75,7 @@ class Finder {
   [[nodiscard]] std::optional<std::int32_t> served_by(const Frame& frame,
                                                       const Compile& compile) const;
   void keep_remaining(const Frame& frame, const Compile& compile);
-  void add_unnamed(const SourceDim& at, const std::string& why, const std::string& what);
+  void add_unnamed(const DynamicChange& change, Obstacle obstacle, const std::string& what);
 
   const std::vector<ProcessLog>& logs_;
   const std::set<SourceDim>& applied_;
@@ -107,7 +92,7 @@ class Finder {
 
 void Finder::gather() {
   for (const ProcessLog& log : logs_) {
-    if (log.left_out > 0) out_.known_whole = false;
+    if (log.left_out > 0 || log.no_room > 0) out_.known_whole = false;
     std::map<std::pair<std::int32_t, std::int32_t>, Frame> frames;
     for (const Compile& compile : log.compiles) {
       Frame& frame = frames[{compile.id.autograd, compile.id.frame}];
@@ -121,7 +106,7 @@ void Finder::gather() {
         if (frame.what.empty() && !compile->name.empty()) frame.what = what_of(*compile);
         for (const DynamicChange& change : compile->changes) {
           if (change.reason == "dimensionality change") many_shapes_.insert(change.source);
-          if (!obstacle(change).empty()) continue;
+          if (obstacle_of(change) != Obstacle::none) continue;
           const SourceDim at{change.source, change.dim};
           frame.changed.emplace(at, applied_.contains(at) ? -1 : compile->id.compile);
           frame.how.emplace(at, &change);
@@ -187,7 +172,8 @@ bool Finder::asks_the_same(const Frame& frame, const Compile& compile, std::int3
 // of those that it replaces, too: one that failed in them for another reason fails in it.
 std::optional<std::int32_t> Finder::served_by(const Frame& frame, const Compile& compile) const {
   for (const DynamicChange& change : compile.changes) {
-    if (!obstacle(change).empty() || stubborn_.contains({change.source, change.dim})) return {};
+    if (obstacle_of(change) != Obstacle::none) return {};
+    if (stubborn_.contains({change.source, change.dim})) return {};
     if (change.dim < 0) continue;
     const auto was = whole_number(change.was), is = whole_number(change.is);
     if ((was && is_special_size(*was)) || (is && is_special_size(*is))) return {};
@@ -209,7 +195,7 @@ std::optional<std::int32_t> Finder::served_by(const Frame& frame, const Compile&
 
 void Finder::keep_remaining(const Frame& frame, const Compile& compile) {
   if (remaining_.size() >= kRemainingMax) return;
-  std::string why = "no reason told";
+  std::string told = "no reason told";
   bool helped = true;      // the reason that is told: one that stays is told first
   bool is_behind = false;  // what asks_the_same() is about
   for (const std::string& text : compile.recompile_reasons) {
@@ -217,27 +203,29 @@ void Finder::keep_remaining(const Frame& frame, const Compile& compile) {
     is_behind |= reason && !asks_the_same(frame, compile, reason->entry.compile);
     const bool stays = reason && !is_helped(frame, *reason);
     if (&text != &compile.recompile_reasons.front() && (!stays || !helped)) continue;
-    why = reason ? reason->text : text;
+    told = reason ? reason->text : text;
     helped = !stays;
   }
   if (helped) {  // torch tells the first guard that fails; what changes besides may be what stays
-    const auto stays = std::ranges::find_if(
-        compile.changes, [](const DynamicChange& change) { return !obstacle(change).empty(); });
+    const auto stays = std::ranges::find_if(compile.changes, [](const DynamicChange& change) {
+      return obstacle_of(change) != Obstacle::none;
+    });
     if (stays != compile.changes.end()) {
-      why = fmt::format("{}: {}", stays->source, obstacle(*stays));
+      told = fmt::format("{}: {}", stays->source, why(obstacle_of(*stays)));
     } else if (is_behind) {
-      why = "a number that is not whole is another one, too";
+      told = "a number that is not whole is another one, too";
     }
   }
-  ++remaining_[{frame.what, why}];
+  ++remaining_[{frame.what, told}];
 }
 
-void Finder::add_unnamed(const SourceDim& at, const std::string& why, const std::string& what) {
-  UnnamedSource& one = unnamed_[{at, why}];
+void Finder::add_unnamed(const DynamicChange& change, Obstacle obstacle, const std::string& what) {
+  const SourceDim at = at_of(change, obstacle);
+  UnnamedSource& one = unnamed_[{at, std::string(why(obstacle))}];
   one.at = at;
-  one.why = why;
+  one.why = why(obstacle);
   one.function = what;
-  one.code = stubborn_.contains(at) ? std::string() : code_line(at);
+  one.code = remedy_line(obstacle, change, what);
   ++one.changes;
 }
 
@@ -259,19 +247,21 @@ void Finder::count(Frame& frame, std::int64_t& saved_us) {
     } else {
       keep_remaining(frame, *compile);
     }
+    std::set<std::pair<SourceDim, Obstacle>> told;
     for (const DynamicChange& change : compile->changes) {
       const SourceDim at{change.source, change.dim};
-      std::string why = obstacle(change);
+      Obstacle obstacle = obstacle_of(change);
       // A layout that follows from a size that changes is no trouble of its own.
-      if (change.reason == "stride change" &&
+      if (obstacle == Obstacle::strides &&
           std::any_of(frame.changed.begin(), frame.changed.end(),
                       [&](const auto& one) { return one.first.source == change.source; })) {
         continue;
       }
-      if (why.empty() && stubborn_.contains(at)) {
-        why = "the code holds for one value of it: torch compiles for each";
+      if (obstacle == Obstacle::none && stubborn_.contains(at)) obstacle = Obstacle::one_value;
+      if (obstacle == Obstacle::none) continue;
+      if (told.emplace(at_of(change, obstacle), obstacle).second) {
+        add_unnamed(change, obstacle, frame.what);
       }
-      if (!why.empty()) add_unnamed(at, why, frame.what);
     }
   }
   if (!any) return;
@@ -324,13 +314,16 @@ void Finder::tell_where_else() {
     }
   }
   for (auto& [at, source] : sources_) {
+    DynamicChange by_name;
+    by_name.source = at.source;
+    by_name.dim = at.dim;
     // Marked in the script, it is dynamic in the one function only.
     for (const std::string& what : used_in[at.source]) {
       const auto& told = source.functions;
       if (!changes_in[at.source].contains(what) &&
           std::find(told.begin(), told.end(), what) == told.end()) {
         add_function(source.also_in, what);
-        source.code = code_line(at);
+        source.code = remedy_line(Obstacle::none, by_name, source.functions.front());
       }
     }
   }

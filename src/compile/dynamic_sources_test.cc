@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/temp_dir.h"
 #include "compile/code_state.h"
 #include "compile/guard_sources.h"
@@ -169,18 +171,63 @@ TEST(DynamicSources, ANumberOfAModuleIsCompiledForEachValueUntilItIsNamed) {
                   .useless.contains({"L['self'].n", -1}));
 }
 
-TEST(DynamicSources, WhatNoNameHelps) {
+TEST(DynamicSources, WhatNoNameHelpsHasALineForTheScript) {
+  const std::string key(3 * kSourceBytesMax, 'k');
+  const std::string named = fmt::format("L['batch']['{}']", key);
   Story log;
   log.compiled("0/0", "f", 1);
   log.because("0/1", "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 9");
   log.change("0/1", "G['_140486068397904_c1']", "0", "8", "9")
       .number("0/1", "L['f']", "1.5", "2.5");
   log.change("0/1", "L['x']", "\"all\"", "(8,)", "(8, 2)", "dimensionality change");
-  log.change("0/1", "L['y']", "0", "3", "4", "stride change").compiled("0/1", "f", 1);
+  log.change("0/1", named, "1", "8", "9").number("0/1", named + "[0]", "3", "4");
+  log.change("0/1", "L['y']", "0", "3", "4", "stride change");
+  log.change("0/1", "L['y']", "1", "4", "3", "stride change").compiled("0/1", "f", 1);
   const DynamicFindings found = find_dynamic_sources({folded(log.text())});
   EXPECT_EQ(found.setting, "");
-  EXPECT_EQ(found.unnamed.size(), 4u);
   EXPECT_EQ(found.saved, 0u);
+  std::map<std::string, std::string> lines;  // by what is in the way
+  for (const UnnamedSource& one : found.unnamed) {
+    EXPECT_EQ(one.function, "f (train.py:12)");
+    EXPECT_EQ(one.changes, 1u);
+    lines.emplace(fmt::format("{} {}", one.at.dim, one.why.substr(0, 20)), one.code);
+  }
+  const std::string beginning = "L['batch']['" + key.substr(0, 80 - 12) + "…";
+  const decltype(lines) expected = {
+      {"0 its name has an addr",
+       "torch._dynamo.maybe_mark_dynamic(tensor, 0)"
+       "  # tensor: what f (train.py:12) takes as G['_140486068397904_c1']"},
+      {"-1 a number that is not", "torch.tensor(f)  # in place of f, for f (train.py:12)"},
+      {"-1 its number of dimens", ""},
+      {"1 its name is too long",
+       "torch._dynamo.maybe_mark_dynamic(tensor, 1)  # tensor: what f (train.py:12) takes as " +
+           beginning},
+      {"-1 its name is too long",
+       "torch.compile(function, dynamic=True)  # function: f (train.py:12), which takes " +
+           beginning},
+      {"-1 its layout in memory", "y.contiguous()  # in place of y, for f (train.py:12)"}};
+  EXPECT_EQ(lines, expected);
+}
+
+// A character that does not fit is cut off whole: the rest is shorter than the limit.
+TEST(DynamicSources, ANameThatWasCutIsNeverTakenForAWholeOne) {
+  for (const char* last : {"k", "ü", "€"}) {
+    for (std::size_t size = kSourceBytesMax - 4; size <= kSourceBytesMax + 1; ++size) {
+      std::string name = "L['";
+      while (name.size() < size) name += "k";
+      name += last;
+      name += "']";
+      Story log;
+      log.compiled("0/0", "f", 1);
+      log.because("0/1", "0/0: tensor 'x' size mismatch at index 0. expected 8, actual 9");
+      log.change("0/1", name, "0", "8", "9").compiled("0/1", "f", 1);
+      const DynamicFindings found = find_dynamic_sources({folded(log.text())});
+      const bool whole = name.size() <= kSourceBytesMax;
+      EXPECT_EQ(found.unnamed.size(), whole ? 0u : 1u) << name.size() << last;
+      for (const UnnamedSource& one : found.unnamed) EXPECT_EQ(one.why, "its name is too long");
+      EXPECT_EQ(found.setting.empty(), true) << "no compilation is saved: the guard is of x";
+    }
+  }
 }
 
 // Called with (8, 1.5), (8, 2.5) and (9, 3.5), it is compiled three times whatever x is: torch

@@ -53,10 +53,11 @@ std::string what_of(const Compile& compile) {
 }
 
 std::vector<Divergence> compare_ranks(const TraceJob& job) {
-  // Of a rank that was started several times the last run counts.
+  // Of a rank that was started several times the last run counts. A log of which only a part is
+  // kept says nothing of what is not there.
   std::map<std::int32_t, const ProcessLog*> runs;
   for (const ProcessLog& log : job.logs) {
-    if (log.rank >= 0 && !log.compiles.empty()) runs[log.rank] = &log;
+    if (log.rank >= 0 && !log.compiles.empty() && log.has_all) runs[log.rank] = &log;
   }
   std::vector<Divergence> out;
   if (runs.size() < 2) return out;

@@ -7,8 +7,6 @@
 #include <span>
 #include <utility>
 
-#include "compile/recompile_reason.h"
-
 namespace headway::compile {
 namespace {
 
@@ -247,26 +245,6 @@ bool is_lasting_name(std::string_view source) {
     if (digits >= kAddressDigits || hex >= 32) return false;
   }
   return true;
-}
-
-std::string python_name(std::string_view source) {
-  if (!source.starts_with("L['") && !source.starts_with("G['")) return {};
-  std::string text(source);
-  text[0] = 'L';
-  text = short_source(text);
-  for (const std::string_view table : {"._modules['", "._parameters['", "._buffers['"}) {
-    for (std::size_t at = text.find(table); at != std::string::npos; at = text.find(table, at)) {
-      const std::size_t key = at + table.size();
-      const std::size_t end = text.find("']", key);
-      if (end == std::string::npos) break;
-      const std::string name = text.substr(key, end - key);
-      const bool index = !name.empty() && std::all_of(name.begin(), name.end(), is_digit);
-      const std::string shown = index ? fmt::format("[{}]", name) : "." + name;
-      text.replace(at, end + 2 - at, shown);
-      at += shown.size();
-    }
-  }
-  return text.starts_with("___") || text.starts_with("__") ? std::string() : text;
 }
 
 }  // namespace headway::compile

@@ -49,8 +49,4 @@ inline constexpr std::size_t kMergeMin = 3;  // fewer are clearer one by one
 // Is it the same in the next process? Torch gives some objects names with their address in it.
 [[nodiscard]] bool is_lasting_name(std::string_view source);
 
-// What the script calls it: L['self']._modules['lin'].weight → self.lin.weight; "": no name of the
-// script's.
-[[nodiscard]] std::string python_name(std::string_view source);
-
 }  // namespace headway::compile

@@ -1,5 +1,7 @@
 #include "compile/stack_trie.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace headway::compile {
@@ -23,6 +25,13 @@ std::uint32_t StackTrie::child(std::uint32_t parent, std::string_view file,
                                                 static_cast<std::uint32_t>(nodes_.size()));
   if (added) nodes_.push_back({parent, file_id, function_id, line});
   return at->second;
+}
+
+std::vector<StackNode> StackTrie::path_to(std::uint32_t last) const {
+  std::vector<StackNode> out;
+  for (std::uint32_t at = last; at != 0; at = nodes_[at].parent) out.push_back(nodes_[at]);
+  std::reverse(out.begin(), out.end());
+  return out;
 }
 
 }  // namespace headway::compile

@@ -29,6 +29,8 @@ class StackTrie {
                       std::int64_t line);
 
   [[nodiscard]] const std::vector<StackNode>& nodes() const { return nodes_; }
+  // The calls from the first one to `last`; none for the root.
+  [[nodiscard]] std::vector<StackNode> path_to(std::uint32_t last) const;
   [[nodiscard]] const std::string& name(std::uint32_t id) const { return names_[id]; }
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
 

@@ -11,6 +11,7 @@
 #include "compile/log_pieces.h"
 #include "compile/trace_fold.h"
 #include "compile/trace_job.h"
+#include "compile/trace_room.h"
 
 namespace headway::compile {
 namespace {
@@ -89,11 +90,21 @@ Result<std::vector<ProcessLog>> read_logs(const std::vector<std::string>& files,
                                           const std::function<void(std::uint64_t)>& progress) {
   std::vector<ProcessLog> logs;
   std::uint64_t records = 0;
+  TraceRoom own;
+  if (options.room == nullptr) options.room = &own;
   for (const std::string& path : files) {
+    const std::size_t held = options.room->held();
     auto log = fold_file(path, options, components, progress);
     if (!log.ok()) return log.status();
     if (log->rank < 0) log->rank = rank_in_name(path);
     records += log->counts.records;
+    if (options.rank >= 0 && log->rank != options.rank) {
+      ProcessLog other;
+      other.path = std::move(log->path);
+      other.rank = log->rank;
+      *log = std::move(other);
+      options.room->give_back_to(held);
+    }
     logs.push_back(std::move(*log));
   }
   if (records == 0 && !files.empty()) {

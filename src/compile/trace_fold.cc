@@ -1,5 +1,7 @@
 #include "compile/trace_fold.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -11,16 +13,19 @@
 #include "compile/cache_ask.h"
 #include "compile/dom.h"
 #include "compile/fold_passes.h"
+#include "compile/fold_sizes.h"
 #include "compile/fold_sources.h"
 #include "compile/graph_digest.h"
 #include "compile/guard_sources.h"
+#include "compile/kept_bytes.h"
 #include "compile/recompile_reason.h"
+#include "compile/user_stack.h"
 
 namespace headway::compile {
 namespace {
 
-constexpr std::size_t kFileNamesMax = 100'000;
 constexpr std::uint64_t kProgressBytes = 4 << 20;
+constexpr std::size_t kCallBytes = 128;  // of a call in a StackTrie
 
 // Events whose time is that of a compiler at work, or of waiting for one.
 constexpr std::string_view kCppCompiler = "compile_file";
@@ -53,17 +58,51 @@ struct TraceFold::State {
     CompilerSpans compilers;
   };
 
-  State(std::string path, ComponentTable& table) : components(table) { log.path = std::move(path); }
+  State(std::string path, ComponentTable& table, TraceRoom* job) : components(table), room(job) {
+    log.path = std::move(path);
+  }
 
   Compile* compile_of(const TraceRecord& record);
-  std::string frame_of(const dom::element& frame) const;
   template <typename T>
   void push(std::vector<T>& into, T one, std::size_t max = kPerCompileMax) {
     if (into.size() >= max) {
       ++log.left_out;
-      return;
+    } else if (room == nullptr || room->take_detail(kept_bytes(one))) {
+      into.push_back(std::move(one));
+    } else {
+      ++log.no_room;
     }
-    into.push_back(std::move(one));
+  }
+
+  // Dynamo says it all again when it begins again.
+  template <typename T>
+  void push_new(std::vector<T>& into, T one) {
+    if (std::ranges::find(into, one) == into.end()) push(into, std::move(one));
+  }
+
+  // What was gathered by others, once it is known.
+  template <typename T>
+  void keep_what_fits(std::vector<T>& all) {
+    if (room == nullptr) return;
+    const auto end = std::ranges::find_if_not(
+        all, [this](const T& one) { return room->take_detail(kept_bytes(one)); });
+    log.no_room += static_cast<std::uint64_t>(all.end() - end);
+    all.erase(end, all.end());
+  }
+  void hold_names(const Compile& compile) {
+    if (room != nullptr) room->hold(heap_bytes(compile.name, compile.file));
+  }
+  // `grow` adds calls to `stacks` and says which was the last; 0 where there is no room.
+  template <typename F>
+  std::uint32_t keep_calls(const StackTrie& stacks, const F& grow) {
+    if (room != nullptr && room->is_tight()) {
+      ++log.no_room;
+      return 0;
+    }
+    const std::size_t before = stacks.nodes().size();
+    const std::uint32_t last = grow();
+    if (room != nullptr) room->hold((stacks.nodes().size() - before) * kCallBytes);
+    return last;
   }
 
   void ignore(std::string_view kind);
@@ -76,14 +115,15 @@ struct TraceFold::State {
   void add_ask(Compile& compile, const TraceRecord& record, AskName name);
   void add_break(Compile& compile, const TraceRecord& record);
   void add_recompile(Compile& compile, const TraceRecord& record);
-  void intern(const dom::element& pair);
+  void add_sizes(const TraceRecord& record, const dom::element& metadata);
 
   ProcessLog log;
   ComponentTable& components;
+  TraceRoom* const room;  // may be null
   std::map<CompileId, std::size_t> by_id;
   std::vector<Work> work;
   AutotuneFold autotune;
-  std::unordered_map<std::int64_t, std::string> files;  // torch numbers file names
+  FileNames files;
   std::optional<FoldSources> sources;
   dom::parser head_parser, payload_parser;
 };
@@ -96,6 +136,13 @@ Compile* TraceFold::State::compile_of(const TraceRecord& record) {
   if (found != by_id.end()) return &log.compiles[found->second];
   if (log.compiles.size() >= kCompilesMax) {
     ++log.left_out;
+    log.has_all = false;
+    return nullptr;
+  }
+  constexpr std::size_t kBytes = place_bytes<Compile> + place_bytes<Work> + sizeof(CompileId) + 64;
+  if (room != nullptr && !room->take(kBytes)) {
+    ++log.no_room;
+    log.has_all = false;
     return nullptr;
   }
   by_id.emplace(id, log.compiles.size());
@@ -106,22 +153,6 @@ Compile* TraceFold::State::compile_of(const TraceRecord& record) {
   return &log.compiles.back();
 }
 
-void TraceFold::State::intern(const dom::element& pair) {
-  std::string_view name;
-  std::int64_t number = 0;
-  if (pair.at(0).get_string().get(name) || pair.at(1).get_int64().get(number)) return;
-  if (files.size() < kFileNamesMax) files[number] = cut(name, kNameBytesMax);
-}
-
-// "path.py", of a frame whose file is a number or a name.
-std::string TraceFold::State::frame_of(const dom::element& frame) const {
-  if (const std::string_view name = dom::text(frame, "filename"); !name.empty()) {
-    return cut(name, kNameBytesMax);
-  }
-  const auto found = files.find(dom::number(frame, "filename", -1));
-  return found == files.end() ? std::string() : found->second;
-}
-
 void TraceFold::State::add_start(const TraceRecord& record, const dom::element& start) {
   Compile* const compile = compile_of(record);
   dom::array stack;
@@ -129,12 +160,15 @@ void TraceFold::State::add_start(const TraceRecord& record, const dom::element& 
       start.at_key("stack").get_array().get(stack)) {
     return;
   }
-  for (const dom::element frame : stack) {  // the last one is the function itself
-    compile->name = dom::text(frame, "name", kNameBytesMax);
-    compile->file = frame_of(frame);
-    compile->line = dom::number(frame, "line");
-    compile->stack = log.stacks.child(compile->stack, compile->file, compile->name, compile->line);
-  }
+  if (stack.begin() == stack.end()) return;
+  dom::element function;  // the last one
+  for (const dom::element frame : stack) function = frame;
+  compile->name = dom::text(function, "name", kNameBytesMax);
+  compile->file = files.of(function);
+  compile->line = dom::number(function, "line");
+  compile->stack =
+      keep_calls(log.stacks, [&] { return add_frames(log.stacks, files, start.at_key("stack")); });
+  hold_names(*compile);
 }
 
 void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element& metrics,
@@ -167,6 +201,7 @@ void TraceFold::State::add_metrics(const TraceRecord& record, const dom::element
     compile->name = name;
     compile->file = dom::text(metrics, "co_filename", kNameBytesMax);
     compile->line = dom::number(metrics, "co_firstlineno");
+    hold_names(*compile);
   }
   compile->guards = dom::number(metrics, "guard_count");
   compile->ops = dom::number(metrics, "graph_op_count");
@@ -214,7 +249,9 @@ void TraceFold::State::add_event(const TraceRecord& record) {
   dom::element args;
   if (event.at_key("args").get(args)) return;
   DynamicChange out;
-  out.source = dom::text(args, "name", kSourceBytesMax);
+  const std::string_view source = dom::text(args, "name");
+  out.source = cut(source, kSourceBytesMax);
+  out.whole = out.source.size() == source.size();
   const std::int64_t dim = dom::number(args, "dim_changed", -1);
   out.dim = dim >= 0 && dim < 1000 ? static_cast<std::int32_t>(dim) : -1;
   out.reason = dom::text(args, "reason", kNameBytesMax);
@@ -254,7 +291,13 @@ void TraceFold::State::add_ask(Compile& compile, const TraceRecord& record, AskN
     ask.key = dom::text(told, "key", kNameBytesMax);
     std::string_view reason = dom::text(told, "cache_bypass_reason");
     if (reason.empty()) reason = dom::text(told, "cache_bypass_exception_str");
+    if (reason.empty()) reason = dom::text(told, "_reason");  // of a precompiled function
     if (ask.outcome == CacheOutcome::bypass) ask.reason = cut(bypass_reason(reason));
+    const std::string_view error = dom::text(told, "error");
+    if (ask.outcome == CacheOutcome::bypass && ask.reason.empty() && !error.empty()) {
+      ask.reason = cut(fmt::format("cannot be kept: {} (its {})", bypass_reason(error),
+                                   dom::text(told, "field")));
+    }
     ask.saved_us = dom::number(told, "time_saved_ns") / 1000;
     ask.looked_us = dom::number(told, "cache_event_time") / 1000;
     ask.taken_us = dom::number(told, "time_taken_ns") / 1000;
@@ -289,7 +332,26 @@ void TraceFold::State::add_break(Compile& compile, const TraceRecord& record) {
       out.reason.ends_with(':') && next != std::string_view::npos) {
     out.reason = first_line(rest.substr(next + 2));
   }
+  out.stack = keep_calls(log.code, [&] { return add_traceback(log.code, text); });
   push(compile.breaks, std::move(out));
+}
+
+void TraceFold::State::add_sizes(const TraceRecord& record, const dom::element& metadata) {
+  const std::string_view type = record.envelope.type;
+  Compile* const compile = compile_of(record);
+  if (compile == nullptr) return ignore(type);
+  const auto code = [&] { return add_frames(log.code, files, metadata.at_key("user_stack")); };
+  if (type == kSpecialisedRecord) {
+    Specialised out = read_specialised(metadata);
+    out.stack = keep_calls(log.code, code);
+    push_new(compile->specialised, std::move(out));
+  } else if (type == kSizeGuardRecord) {
+    SizeGuard out = read_size_guard(metadata);
+    out.stack = keep_calls(log.code, code);
+    push_new(compile->size_guards, std::move(out));
+  } else {
+    push_new(compile->symbols, read_symbol(metadata));
+  }
 }
 
 void TraceFold::State::add_recompile(Compile& compile, const TraceRecord& record) {
@@ -349,8 +411,9 @@ void TraceFold::State::add_named(const TraceRecord& record, std::string_view nam
   add_artifact(record, name);
 }
 
-TraceFold::TraceFold(std::string path, ComponentTable& components, bool sources)
-    : state_(std::make_unique<State>(std::move(path), components)) {
+TraceFold::TraceFold(std::string path, ComponentTable& components, bool sources, TraceRoom* room)
+    : state_(std::make_unique<State>(std::move(path), components, room)) {
+  if (room != nullptr) room->hold(sizeof(ProcessLog) + state_->log.path.capacity());
   if (sources) state_->sources.emplace();
 }
 TraceFold::~TraceFold() = default;
@@ -376,13 +439,15 @@ void TraceFold::add(const TraceRecord& record) {
     if (Compile* const compile = s.compile_of(record))
       compile->graph = graph_digest(record.payload);
   }
-  if (!forward && !backward && !artifact && type != "str" && type != "dynamo_start") {
+  const bool sizes = is_about_sizes(type);
+  if (!forward && !backward && !artifact && !sizes && type != "str" && type != "dynamo_start") {
     return s.add_artifact(record, type);
   }
   dom::element metadata;
   if (!dom::parse(s.head_parser, envelope.metadata, metadata)) return s.ignore(type);
   if (artifact) return s.add_named(record, dom::text(metadata, "name"));
-  if (type == "str") return s.intern(metadata);
+  if (type == "str") return s.files.add(metadata);
+  if (sizes) return s.add_sizes(record, metadata);
   if (type == "dynamo_start") return s.add_start(record, metadata);
   s.add_metrics(record, metadata, backward);
 }
@@ -402,7 +467,11 @@ ProcessLog TraceFold::finish(const TraceCounts& counts) {
   if (s.sources) s.sources->finish(s.log);
   s.log.counts = counts;
   s.log.autotune = s.autotune.finish();
+  s.keep_what_fits(s.log.uses);
+  s.keep_what_fits(s.log.code_state);
+  s.keep_what_fits(s.log.autotune);
   s.log.left_out += s.components.left_out() + s.autotune.left_out() + s.log.stacks.left_out();
+  s.log.left_out += s.log.code.left_out();
   return std::move(s.log);
 }
 
@@ -411,7 +480,7 @@ base::Result<ProcessLog> fold_file(const std::string& path, TraceReadOptions opt
                                    const std::function<void(std::uint64_t)>& progress) {
   auto reader = TraceReader::open(path, options);
   if (!reader.ok()) return reader.status();
-  TraceFold fold(path, components, options.sources);
+  TraceFold fold(path, components, options.sources, options.room);
   TraceRecord record;
   std::uint64_t told = 0;
   while (reader->next(record)) {

@@ -9,13 +9,16 @@
 
 #include "compile/compile_log.h"
 #include "compile/components.h"
+#include "compile/trace_room.h"
 
 namespace headway::compile {
 
 class TraceFold {
  public:
-  // `sources`: as TraceReadOptions has it.
-  TraceFold(std::string path, ComponentTable& components, bool sources = false);
+  // `sources`, `room`: as TraceReadOptions has them. Without a room only compile_log.h's maxima are
+  // bounds.
+  TraceFold(std::string path, ComponentTable& components, bool sources = false,
+            TraceRoom* room = nullptr);
   ~TraceFold();
   TraceFold(const TraceFold&) = delete;
   TraceFold& operator=(const TraceFold&) = delete;

@@ -23,13 +23,15 @@ ProcessLog folded(const std::string& text) {
 TEST(TraceFold, WhatNothingIsMadeOfIsCounted) {
   TestLog text;
   text.add("link", R"({"url": "x"})").add("link", R"({"url": "y"})");
-  text.add("symbolic_shape_specialization", R"({"symbol": "s0"})", "0/0");
+  text.add("describe_tensor", R"({"id": 0})", "0/0");
+  text.add("guard_added_fast", R"({"expr": "s0 < 9"})");  // of no compilation
   text.artifact("empty_one", "0/0", "");
   text.add("compilation_metrics", R"({"duration_us": 3})");  // of no compilation
   text.add("aot_joint_graph", "{}", "0/0", "a graph");       // this is kept
   const ProcessLog log = folded(text.text());
   EXPECT_EQ(log.ignored, (decltype(log.ignored){{"link", 2},
-                                                {"symbolic_shape_specialization", 1},
+                                                {"describe_tensor", 1},
+                                                {"guard_added_fast", 1},
                                                 {"empty_one", 1},
                                                 {"compilation_metrics", 1}}));
   TestLog many;
@@ -163,6 +165,101 @@ TEST(TraceFold, HitsMissesAndBypasses) {
   EXPECT_EQ(log.compiles[1].asks[0].components.size(), 1u);
   EXPECT_EQ(log.compiles[2].asks[0].reason, "no <function f at 0x…> here");
   EXPECT_EQ(log.compiles[3].asks[0].outcome, CacheOutcome::miss);
+}
+
+TEST(TraceFold, WhatACacheWouldNotTake) {
+  const ProcessLog log = folded(
+      TestLog()
+          .artifact("precompile_cache_bypass", "0/0",
+                    R"({"_reason": "Guard evaluation failed: at 0x7f915f9b2120", "gm": "…"})")
+          .artifact("aotautograd_cache_miss", "1/0", R"({"key": "aa"})")
+          .artifact("aotautograd_cache_pickle_failure", "1/0",
+                    R"({"error": "cannot pickle 'module' object", "field": "guards_expr"})")
+          .artifact("aotautograd_cache_hit", "2/0", R"({"key": "aa", "error": "odd"})")
+          .text());
+  ASSERT_EQ(log.compiles.size(), 3u);
+  const CacheAsk& whole = log.compiles[0].asks.at(0);
+  EXPECT_EQ(name_of(whole.kind), "precompile");
+  EXPECT_EQ(whole.outcome, CacheOutcome::bypass);
+  EXPECT_EQ(whole.reason, "Guard evaluation failed: at 0x…");
+  ASSERT_EQ(log.compiles[1].asks.size(), 2u);
+  const CacheAsk& kept = log.compiles[1].asks[1];
+  EXPECT_EQ(kept.kind, CacheKind::aot_autograd);
+  EXPECT_EQ(kept.outcome, CacheOutcome::bypass);
+  EXPECT_EQ(kept.reason, "cannot be kept: cannot pickle 'module' object (its guards_expr)");
+  EXPECT_EQ(log.compiles[2].asks.at(0).reason, "");
+}
+
+std::string told(const ProcessLog& log, std::uint32_t stack) {
+  std::string out;
+  for (const StackNode& call : log.code.path_to(stack)) {
+    out +=
+        fmt::format("{}:{} {};", log.code.name(call.file), call.line, log.code.name(call.function));
+  }
+  return out;
+}
+
+TEST(TraceFold, WhatTheCodeAskedOfSizes) {
+  const std::string_view stack =
+      R"("user_stack": [{"line": 3, "name": "forward", "filename": 1, "loc": "f[x]"},)"
+      R"( {"line": 9, "name": "f", "filename": 1, "loc": "if x.shape[0] == 8:"}])";
+  TestLog text;
+  text.add("str", R"(["/a/train.py", 1])");
+  const std::string guard = fmt::format(R"({{"expr": "s77 < 9", {}, "stack": []}})", stack);
+  for (int attempt = 0; attempt < 2; ++attempt) {  // Dynamo began again
+    text.add("create_symbol",
+             R"({"symbol": "s77", "val": "8", "vr": "[2, int_oo]",)"
+             R"( "source": "L['x'].size()[0]", "user_stack": [], "stack": []})",
+             "0/0");
+    text.add("guard_added_fast", guard, "0/0");
+    text.add(
+        "symbolic_shape_specialization",
+        fmt::format(R"({{"symbol": "s77", "sources": ["L['x'].size()[0]", "L['y'].size()[0]"],)"
+                    R"( "value": "8", "reason": "find", "stack": [], {}}})",
+                    stack),
+        "0/0");
+  }
+  text.add("create_unbacked_symbol", R"({"symbol": "u0", "vr": "[0, int_oo]"})", "0/0");
+  text.add("symbolic_shape_specialization", R"({"symbol": "s3", "user_stack": null})", "0/0");
+  text.add("guard_added_fast", R"({"expr": 3, "user_stack": [4, {"line": "x"}]})", "0/0");
+  const ProcessLog log = folded(text.text());
+  ASSERT_EQ(log.compiles.size(), 1u);
+  const Compile& c = log.compiles[0];
+  ASSERT_EQ(c.symbols.size(), 2u);
+  EXPECT_EQ(c.symbols[0], (SizeSymbol{"s77", "L['x'].size()[0]", "8", "[2, int_oo]"}));
+  EXPECT_EQ(c.symbols[1], (SizeSymbol{"u0", "", "", "[0, int_oo]"}));
+  ASSERT_EQ(c.specialised.size(), 2u);
+  EXPECT_EQ(c.specialised[0].sources, "L['x'].size()[0], L['y'].size()[0]");
+  EXPECT_EQ(c.specialised[0].value, "8");
+  EXPECT_EQ(c.specialised[0].reason, "find");
+  EXPECT_EQ(told(log, c.specialised[0].stack), "/a/train.py:3 forward;/a/train.py:9 f;");
+  EXPECT_EQ(told(log, c.specialised[1].stack), "");
+  ASSERT_EQ(c.size_guards.size(), 2u);
+  EXPECT_EQ(c.size_guards[0].expression, "s77 < 9");
+  EXPECT_EQ(c.size_guards[0].stack, c.specialised[0].stack);
+  EXPECT_EQ(log.code.nodes().size(), 5u) << "the root, two calls, and two that say nothing";
+  EXPECT_EQ(log.stacks.nodes().size(), 1u) << "no compilation was called from there";
+  EXPECT_TRUE(log.ignored.empty());
+}
+
+TEST(TraceFold, TheUsersStackOfAGraphBreak) {
+  const std::string text =
+      "Graph break in user code at /a/train.py:9\nGraph Break Reason: Call to `print`\n\n"
+      "User code traceback:\n"
+      "  File \"/a/train.py\", line 30, in <module>\n    f(x)\n"
+      "  File \"/a/odd\", line 3.py\", line 9, in f\n    print(\"  File \")\n"
+      "  File \"/a/torn.py\", line x, in f\n"
+      "\nTraceback (most recent call last):\n"
+      "  File \"/torch/symbolic_convert.py\", line 1, in step\n";
+  const ProcessLog log =
+      folded(TestLog()
+                 .artifact("dynamo_graph_break_reason", "0/0", text)
+                 .artifact("dynamo_graph_break_reason", "1/0", "Graph break, and no stack")
+                 .text());
+  ASSERT_EQ(log.compiles.size(), 2u);
+  EXPECT_EQ(told(log, log.compiles[0].breaks.at(0).stack),
+            "/a/train.py:30 <module>;/a/odd\", line 3.py:9 f;");
+  EXPECT_EQ(log.compiles[1].breaks.at(0).stack, 0u);
 }
 
 // Records are found by their ids: in which order they stand does not matter.

@@ -25,6 +25,7 @@ inline constexpr std::size_t kLogsMax = 10'000;
 // named (log_pieces.h). An error where nothing is found.
 base::Result<std::vector<std::string>> find_logs(const std::vector<std::string>& paths);
 // By rank, then in the order in which they were begun. `progress` is told of bytes that were read.
+// However many there are, what is kept of them has room (TraceRoom), and a log says what had none.
 base::Result<std::vector<ProcessLog>> read_logs(const std::vector<std::string>& files,
                                                 TraceReadOptions options,
                                                 ComponentTable& components,

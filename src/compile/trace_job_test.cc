@@ -4,6 +4,7 @@
 
 #include "base/temp_dir.h"
 #include "compile/test_log.h"
+#include "compile/trace_room.h"
 
 namespace headway::compile {
 namespace {
@@ -197,6 +198,69 @@ TEST(TraceJob, NotALogIsToldSo) {
   const auto logs = read_logs({dir.write("x.log", "hello\nworld\n")}, {}, table, {});
   ASSERT_FALSE(logs.ok());
   EXPECT_NE(logs.status().message().find("2 other lines"), std::string::npos);
+}
+
+// Twenty ranks that say the same, each with much to keep.
+std::vector<std::string> twenty_ranks(const base::TempDir& dir) {
+  std::vector<std::string> files;
+  for (int rank = 0; rank < 20; ++rank) {
+    TestLog text;
+    text.rank(rank);
+    for (int i = 0; i < 50; ++i) {
+      const std::string id = fmt::format("{}/0", i);
+      text.artifact(fmt::format("a_text_with_a_long_name_{}", i), id, "a graph");
+      text.artifact("fx_graph_cache_miss", id, fmt::format(R"({{"key": "{:0>60}"}})", i));
+      text.metrics(id, "f", 100 + i, 1);
+    }
+    files.push_back(dir.write(fmt::format("{}.log", rank), text.text()));
+  }
+  return files;
+}
+
+TEST(TraceRoom, AllLogsTogetherHaveOne) {
+  const base::TempDir dir;
+  const std::vector<std::string> files = twenty_ranks(dir);
+  constexpr std::size_t kBytes = 1 << 20;
+  TraceRoom room(kBytes);
+  TraceJob job;
+  TraceReadOptions options;
+  options.room = &room;
+  auto logs = read_logs(files, options, job.components, {});
+  ASSERT_TRUE(logs.ok());
+  job.logs = std::move(*logs);
+  EXPECT_LE(room.held(), kBytes + (64 << 10));
+  std::size_t compiles = 0, whole = 0, rows_only = 0;
+  for (const ProcessLog& log : job.logs) {
+    EXPECT_EQ(log.counts.records, 150u) << "all of it was read";
+    EXPECT_EQ(log.left_out, 0u);
+    compiles += log.compiles.size();
+    const bool details = !log.compiles.empty() && !log.compiles.back().artifacts.empty();
+    whole += log.no_room == 0 && log.has_all && details ? 1 : 0;
+    rows_only += log.has_all && !details ? 1 : 0;
+    EXPECT_EQ(log.has_all, log.compiles.size() == 50);
+  }
+  EXPECT_LT(compiles, 20u * 50);
+  EXPECT_GT(whole, 3u);
+  EXPECT_GT(rows_only, 0u) << "texts and keys go first";
+  EXPECT_TRUE(compare_ranks(job).empty()) << "what was left out was compiled all the same";
+}
+
+TEST(TraceRoom, WhatIsOfOtherRanksIsGivenBack) {
+  const base::TempDir dir;
+  const std::vector<std::string> files = twenty_ranks(dir);
+  TraceRoom room(1 << 20);
+  ComponentTable components;
+  TraceReadOptions options;
+  options.room = &room;
+  options.rank = 17;
+  auto logs = read_logs(files, options, components, {});
+  ASSERT_TRUE(logs.ok());
+  ASSERT_EQ(logs->size(), 20u);
+  for (const ProcessLog& log : *logs) {
+    EXPECT_EQ(log.compiles.size(), log.rank == 17 ? 50u : 0u);
+    EXPECT_EQ(log.no_room, 0u);
+  }
+  EXPECT_LT(room.held(), std::size_t{1} << 19);
 }
 
 }  // namespace

@@ -47,9 +47,13 @@ struct TraceRecord {
   std::uint64_t payload_bytes = 0;
 };
 
+class TraceRoom;
+
 struct TraceReadOptions {
-  bool verify = false;   // compare payloads with their MD5
-  bool sources = false;  // fold_file: keep what every compilation takes (ProcessLog::uses)
+  bool verify = false;        // compare payloads with their MD5
+  bool sources = false;       // fold_file: keep what every compilation takes (ProcessLog::uses)
+  std::int32_t rank = -1;     // read_logs: of other ranks no more than which they are
+  TraceRoom* room = nullptr;  // that all logs share (trace_room.h); none: read_logs has its own
 };
 
 class TraceReader {

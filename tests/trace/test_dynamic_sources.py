@@ -162,6 +162,70 @@ for rows in (1, 8, 9):
     assert "0/1" not in compiles_of(headway, second)
 
 
+def test_lines_for_what_cannot_be_named(headway: Run, compiled: Compiled) -> None:
+    """What is printed is Python, and does what it says: two compilations of each become one."""
+    script = (
+        HEAD
+        + """
+import json, os
+lines = json.loads(os.environ.get("LINES", "{}"))
+key = "k" * 3000
+
+def helped(what, **names):
+    return eval(lines[what], {"torch": torch, **names}) if lines else [*names.values()][0]
+
+@compiled
+def by_float(x, factor):
+    return x * factor
+for factor in (1.5, 2.5):
+    by_float(ones(4), helped("factor", factor=factor))
+
+@compiled
+def by_layout(y):
+    return y * 2
+for y in (ones(4, 3).t().contiguous(), ones(4, 3).t()):
+    by_layout(helped("y", y=y))
+
+@compiled
+def by_key(batch):
+    return batch[key] * 2
+for rows in (8, 9):
+    tensor = ones(rows)
+    helped("size", tensor=tensor)
+    by_key({key: tensor})
+
+def by_number(x, numbers):
+    return x * numbers[key]
+by_number = helped("number", function=by_number) if lines else compiled(by_number)
+for n in (3, 4):
+    by_number(ones(4), {key: n})
+"""
+    )
+    first = compiled("first", script)
+    found = found_in(headway, first)
+    assert found["setting"] == "" and len(compiles_of(headway, first)) == 8, found
+    assert all(one["changes"] == 1 for one in found["unnamed"]), found["unnamed"]
+    (factor,) = (one for one in found["unnamed"] if one["source"] == "L['factor']")
+    assert factor["code"].startswith("torch.tensor(factor)  # in place of factor, for by_float (")
+    (layout,) = (one for one in found["unnamed"] if one["source"] == "L['y']")
+    assert layout["code"].startswith("y.contiguous()  # in place of y, for by_layout (")
+    long = {one["dim"]: one for one in found["unnamed"] if "too long" in one["why"]}
+    size, number = long[0]["code"], long[None]["code"]
+    assert size.startswith("torch._dynamo.maybe_mark_dynamic(tensor, 0)  # tensor: what by_key (")
+    assert number.startswith("torch.compile(function, dynamic=True)  # function: by_number (")
+    page = headway("trace", first, "--dynamic-sources").stdout
+    for line in (factor["code"], layout["code"], size, number):
+        assert f"what helps: {line}\n" in page, page
+    lines = {
+        "factor": factor["code"],
+        "y": layout["code"],
+        "size": size,
+        "number": number.replace("True", 'True, backend="aot_eager"', 1),  # as all others here
+    }
+    second = compiled("second", script, LINES=json.dumps(lines))
+    assert compiles_of(headway, second) == ["0/0", "1/0", "2/0", "3/0"]
+
+
 def test_ranks_and_runs_together(
     headway: Run, compiled: Compiled, compiled_by_two: Compiled
 ) -> None:

@@ -137,6 +137,17 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
 """
 
 
+def measured(*arguments: object) -> tuple[str, int]:
+    """What headway prints, and the most memory it had."""
+    done = subprocess.run(
+        [sys.executable, "-c", LARGEST_KIB, str(HEADWAY), *map(str, arguments)],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return done.stdout, int(done.stderr)
+
+
 def test_a_payload_of_two_gib_is_passed_over(tmp_path: Path) -> None:
     """More than a signed length of 32 bits: what follows it is read, and memory is bounded."""
     ids = {"frame_compile_id": 0, "attempt": 0}
@@ -147,12 +158,39 @@ def test_a_payload_of_two_gib_is_passed_over(tmp_path: Path) -> None:
         file.write(record(graph).encode() + b"\t")
         file.seek(2**31, os.SEEK_CUR)  # a hole
         file.write(b"\n" + record({"dynamo_start": {"stack": []}, "frame_id": 1, **ids}).encode())
-    done = subprocess.run(
-        [sys.executable, "-c", LARGEST_KIB, str(HEADWAY), "trace", str(log), "--json"],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    (read,) = json.loads(done.stdout)["logs"]
+    text, kib = measured("trace", log, "--json")
+    (read,) = json.loads(text)["logs"]
     assert [compile["id"] for compile in read["compiles"]] == ["0/0", "1/0"]
-    assert int(done.stderr) < 200 << 10
+    assert kib < 200 << 10
+
+
+def test_memory_is_bounded_over_all_logs(headway: Run, tmp_path: Path) -> None:
+    """700 ranks say more than is held: that is told, and the first are told whole."""
+    lines = []
+    for frame in range(300):
+        ids = {"frame_id": frame, "frame_compile_id": 0, "attempt": 0}
+        parts = [f"[{frame}h{n}] part{n}: text {frame} of {n}" for n in range(60)]
+        artifact = {"name": "fx_graph_cache_miss", "encoding": "json"}
+        asked = json.dumps({"key": f"{frame:060}", "components": parts})
+        lines.append(record({"artifact": artifact, **ids}, asked))
+        times = {"co_name": f"function_{frame}", "co_filename": "/a/train.py", "duration_us": 7}
+        lines.append(record({"compilation_metrics": times, **ids}))
+    one = tmp_path / "one"
+    one.write_text("".join(lines))
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank in range(700):
+        (folder / f"dedicated_log_torch_trace_rank_{rank}_x.log").hardlink_to(one)
+    text, kib = measured("trace", folder)
+    assert "more than is held in memory: " in text and " left out" in text, text[-2000:]
+    assert "did not compile the same" not in text
+    assert kib < 200 << 10, kib
+    told, kib = measured("trace", folder, "--json")
+    assert kib < 200 << 10, kib
+    logs = json.loads(told)["logs"]
+    assert len(logs) == 700 and logs[0]["no_room"] == 0 < logs[-1]["no_room"]
+    assert all(log["read"]["records"] == 600 for log in logs)
+    (last,) = json.loads(headway("trace", folder, "--rank", 699, "--json").stdout)["logs"]
+    assert len(last["compiles"]) == 300 and last["no_room"] == 0
+    text = headway("trace", one).stdout
+    assert "held in memory" not in text
