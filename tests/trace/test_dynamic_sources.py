@@ -168,7 +168,7 @@ def test_lines_for_what_cannot_be_named(headway: Run, compiled: Compiled) -> Non
         HEAD
         + """
 import json, os
-lines = json.loads(os.environ.get("LINES", "{}"))
+lines = json.loads(os.environ.get("HELPING", "{}"))
 key = "k" * 3000
 
 def helped(what, **names):
@@ -222,7 +222,7 @@ for n in (3, 4):
         "size": size,
         "number": number.replace("True", 'True, backend="aot_eager"', 1),  # as all others here
     }
-    second = compiled("second", script, LINES=json.dumps(lines))
+    second = compiled("second", script, HELPING=json.dumps(lines))
     assert compiles_of(headway, second) == ["0/0", "1/0", "2/0", "3/0"]
 
 

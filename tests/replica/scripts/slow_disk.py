@@ -3,6 +3,8 @@ FOLDER. Says which steps were not in memory when maybe_save() returned."""
 
 import os
 import signal
+import time
+from pathlib import Path
 
 import torch
 from holder_of_script import holder
@@ -13,7 +15,10 @@ model = torch.nn.Linear(256, 256)
 keeper = hw.checkpointer(
     os.environ["FOLDER"], model=model, every_steps=2, stage_steps=1, staging="full"
 )
-keeper.save(2, wait=True)  # all the memory that it will have is there
+keeper.save(2, wait=True)
+memory = Path(os.environ["HEADWAY_REPLICA_DIR"])
+while len([*memory.rglob("rank-00000.slot-*")]) < 3:  # the holder makes them one after the other
+    time.sleep(0.01)
 for step in (3, 4):
     keeper.maybe_save(step)
 pid = holder()
