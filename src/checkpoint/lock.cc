@@ -70,8 +70,9 @@ base::Result<FolderLock> FolderLock::take(const std::string& folder, const std::
 
 bool FolderLock::is_at(const std::string& folder) const {
   struct stat ours{}, there{};
-  return ::fstat(fd_.get(), &ours) == 0 && ::stat((folder + "/.lock").c_str(), &there) == 0 &&
-         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  return owner_ == ::getpid() && ::fstat(fd_.get(), &ours) == 0 &&
+         ::stat((folder + "/.lock").c_str(), &there) == 0 && ours.st_dev == there.st_dev &&
+         ours.st_ino == there.st_ino;
 }
 
 }  // namespace headway::checkpoint

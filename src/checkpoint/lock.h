@@ -27,7 +27,7 @@ class FolderLock {
     std::swap(owner_, other.owner_);
     return *this;
   }
-  // Is it still the lock of this folder? Not if that, or its .lock, is another one by now.
+  // Is it still the lock of this folder, and ours? Not if that, or its .lock, is another by now.
   [[nodiscard]] bool is_at(const std::string& folder) const;
 
  private:

@@ -46,11 +46,13 @@ TEST(FolderLock, IsNoneOfItsOwnersChildren) {
   ASSERT_TRUE(lock->ok());
   const pid_t forgets = ::fork();
   if (forgets == 0) {
+    const bool thinks_it_has_it = (*lock)->is_at(dir.path());
     lock.reset();
-    ::_exit(0);
+    ::_exit(thinks_it_has_it ? 1 : 0);
   }
   int state = 0;
   ASSERT_EQ(::waitpid(forgets, &state, 0), forgets);
+  EXPECT_EQ(state, 0) << "a child has no lock of its parent's";
   EXPECT_FALSE(FolderLock::take(dir.path(), "another").ok()) << "a child does not give it back";
   const pid_t stays = ::fork();
   if (stays == 0) {

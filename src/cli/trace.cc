@@ -80,7 +80,7 @@ Result<TraceJob> read(const Options& options) {
   reading.verify = options.verify;
   reading.sources = options.dynamic_sources;
   reading.room = &room;
-  for (const bool other : {true, false}) {
+  for (const bool other : {false, true}) {  // what others hold may not take the job's own room
     reading.rank = other ? -1 : options.rank;
     auto logs =
         compile::read_logs(other ? others : *files, reading, job.components, progress.callback());

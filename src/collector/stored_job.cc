@@ -1,5 +1,6 @@
 #include "collector/stored_job.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -77,11 +78,18 @@ Result<event::JobStreams> stored_job(store::Store& store, const store::JobRow& j
   out.job = job.name;
   out.names = names;
   std::map<std::uint64_t, std::shared_ptr<StoredAttempt>> attempts;
+  for (const store::JournalRow& row : *journals) attempts[row.progress.attempt];
+  if (only_attempt)
+    std::erase_if(attempts, [&](const auto& each) { return each.first != *only_attempt; });
+  // All of them are open at once: what is kept of a job is bounded, however often it was tried.
+  StoredLimits limits;
+  limits.kept_bytes_max /= std::max<std::size_t>(attempts.size(), 1);
+  limits.unpacked_bytes_max /= std::max<std::size_t>(attempts.size(), 1);
   for (const store::JournalRow& row : *journals) {
     if (only_attempt && row.progress.attempt != *only_attempt) continue;
     std::shared_ptr<StoredAttempt>& attempt = attempts[row.progress.attempt];
     if (!attempt) {
-      auto opened = StoredAttempt::open(store, job.key, row.progress.attempt);
+      auto opened = StoredAttempt::open(store, job.key, row.progress.attempt, limits);
       if (!opened.ok()) return opened.status();
       attempt = std::move(*opened);
     }

@@ -58,7 +58,8 @@ struct TraceFold::State {
     CompilerSpans compilers;
   };
 
-  State(std::string path, ComponentTable& table, TraceRoom* job) : components(table), room(job) {
+  State(std::string path, ComponentTable& table, TraceRoom* job)
+      : components(table), components_left_out(table.left_out()), room(job) {
     log.path = std::move(path);
   }
 
@@ -119,7 +120,8 @@ struct TraceFold::State {
 
   ProcessLog log;
   ComponentTable& components;
-  TraceRoom* const room;  // may be null
+  const std::uint64_t components_left_out;  // by the logs before this one
+  TraceRoom* const room;                    // may be null
   std::map<CompileId, std::size_t> by_id;
   std::vector<Work> work;
   AutotuneFold autotune;
@@ -302,6 +304,7 @@ void TraceFold::State::add_ask(Compile& compile, const TraceRecord& record, AskN
     ask.looked_us = dom::number(told, "cache_event_time") / 1000;
     ask.taken_us = dom::number(told, "time_taken_ns") / 1000;
     if (dom::array list; !told.at_key("components").get_array().get(list)) {
+      const std::uint64_t left_out = components.left_out();
       for (const dom::element one : list) {
         std::string_view line;
         if (one.get_string().get(line)) continue;
@@ -309,6 +312,8 @@ void TraceFold::State::add_ask(Compile& compile, const TraceRecord& record, AskN
           ask.components.push_back(id);
         }
       }
+      // Without some of them, what is missing would look like what has changed.
+      if (components.left_out() != left_out) ask.components.clear();
     }
   }
   push(compile.asks, std::move(ask));
@@ -470,7 +475,8 @@ ProcessLog TraceFold::finish(const TraceCounts& counts) {
   s.keep_what_fits(s.log.uses);
   s.keep_what_fits(s.log.code_state);
   s.keep_what_fits(s.log.autotune);
-  s.log.left_out += s.components.left_out() + s.autotune.left_out() + s.log.stacks.left_out();
+  s.log.left_out += s.components.left_out() - s.components_left_out;
+  s.log.left_out += s.autotune.left_out() + s.log.stacks.left_out();
   s.log.left_out += s.log.code.left_out();
   return std::move(s.log);
 }

@@ -34,7 +34,7 @@ struct CompileCache {
   std::optional<std::uint32_t> worst_rank;  // the one with most misses, where not all have as many
   std::uint64_t worst_misses = 0;           // its
   std::vector<MissedRow> missed;            // the newest attempt's first, so many at most
-  std::uint64_t missed_left_out = 0;        // rows of older attempts
+  std::uint64_t missed_left_out = 0;        // beyond those: of older attempts for the most part
 
   [[nodiscard]] std::optional<double> hit_pct() const;       // of those looked for
   [[nodiscard]] std::optional<double> coverage_pct() const;  // looked for, of all

@@ -277,6 +277,8 @@ class Checkpointer:
         now_ns = self.clock.now_ns()
         self.cadence.started(step, persist)
         tensors = self._tensors()
+        if self.staging.takes_another_way(tensors):
+            self._pieces = []  # to be planned anew
         self._plan(tensors)
         if data is None:
             data = run.data if run.data is not None else step
@@ -292,8 +294,6 @@ class Checkpointer:
         begun.fill(begun.slot, step, data, now_ns, persist, addresses)
         self.staging.sealed(persist)
         self._same.look(begun.slot, tensors, begun.places)
-        if self.staging.takes_another_way(tensors):
-            self._pieces = []  # planned with the next save
         core.checkpoint(step, data, rec.STAGED)
         self.last_saved = step
         self.cadence.returned(step)

@@ -28,7 +28,9 @@ def rows_are_slower(saves: Sequence[Save], whole_s: float) -> bool:
 
 
 class Speed:
-    """Of one rank's saves. What is counted here is the same on all ranks, what is measured not."""
+    """Of one rank's saves. Neither what is measured nor what is counted need be the same on all
+    ranks: the layout of one may change alone. So the first rank's counts decide, and only what is
+    decided (`left_rows`) is the same everywhere."""
 
     def __init__(self) -> None:
         self.whole_s = math.inf
@@ -53,12 +55,10 @@ class Speed:
         if not whole or self.wholes > 1:  # the first has nothing that rows could be put into
             self._saves.append(Save(planned_s + copied_s, whole))
 
-    @property
-    def is_due(self) -> bool:
-        return len(self._saves) >= SAVES
-
-    def decide(self) -> bool:
-        """Should everything be copied? Of the saves since it was asked last."""
+    def says_leave(self) -> bool:
+        """Should everything be copied? Of the saves since it was said last, once they suffice."""
+        if self.left_rows or len(self._saves) < SAVES:
+            return False
         saves, self._saves = self._saves, []
         return rows_are_slower(saves, self.whole_s)
 
@@ -66,11 +66,12 @@ class Speed:
         self.left_rows = True
         self._fulls = 0
 
-    def saved_all(self) -> bool:
-        """In `full`, after rows were left. Is it time to try them again?"""
-        self._fulls += 1
-        if self._fulls < self._again:
-            return False
+    def says_again(self) -> bool:
+        """Before each save after rows were left: is it time to try them again?"""
+        if self.left_rows:
+            self._fulls += 1
+        return self.left_rows and self._fulls >= self._again
+
+    def try_rows(self) -> None:
         self.left_rows = False
         self._again *= 2
-        return True

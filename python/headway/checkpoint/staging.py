@@ -182,18 +182,20 @@ class Staging:
         return int(room) // self._place.local_world_size
 
     def takes_another_way(self, tensors: list[Placed]) -> bool:
-        """After each save. True: from the next one on, because what `auto` has chosen turns out to
-        be slow, or may not be any more; the layout has to be planned anew. The same on all ranks:
-        the first one's measurements count."""
+        """All ranks ask it before each save. True: what `auto` has chosen turned out to be slow, or
+        may not be any more, and the layout has to be planned anew. The same on all ranks: the first
+        one's measurements and counts decide."""
         speed = self._speed
-        if speed is None:
+        if speed is None or not (self.mode == "rows" or speed.left_rows):
             return False
-        if speed.left_rows and speed.saved_all():
+        leave, again = self._group.first_says([int(speed.says_leave()), int(speed.says_again())])
+        if again:
+            speed.try_rows()
             self._turn("auto")
+            # Its memory is there, as images of everything are: none has to be looked for.
+            self.mode = "rows" if self._rows is not None else "full"
             return True
-        if self.mode != "rows" or not speed.is_due:
-            return False
-        if not self._group.first_says([int(speed.decide())])[0]:
+        if not leave:
             return False
         more = self._images - min(speed.wholes, IMAGES_FULL)  # than the images that there are
         all_bytes = sum(one.local.numel() * one.local.element_size() for one in tensors)

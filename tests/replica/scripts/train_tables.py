@@ -5,7 +5,8 @@ OPTIMIZER of the tables, DENSE: their gradients are, STAGING, STAGE_ONLY: of so 
 to the disk, BY_HAND: the step before which a whole table is changed past the optimizer, SWITCH:
 "5:full 8:rows" after which steps it saves in another way, ALL_UNTIL: the step up to which every row
 changes, AGAIN: saves after which rows are tried again, OFTEN: it could stage between saves,
-which takes memory for one copy more. Prints what the end of every run has to equal.
+which takes memory for one copy more, WORDY: "1:3,6" of rank 1 what is saved becomes four times as
+long before these saves. Prints what the end of every run has to equal.
 """
 
 import hashlib
@@ -27,6 +28,7 @@ RANK = int(os.environ.get("RANK", "0"))
 DENSE = "DENSE" in os.environ
 ALL_UNTIL = int(os.environ.get("ALL_UNTIL", "0"))
 SWITCH = dict(word.split(":") for word in os.environ.get("SWITCH", "").split())
+WORDY_RANK, _, WORDY = os.environ.get("WORDY", "").partition(":")
 KILLED = os.environ["FOLDER"] + ".killed"
 OPTIMIZERS = {
     "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.1),
@@ -69,11 +71,13 @@ def main() -> None:
     weights = [model.user.weight, model.item.weight]
     tables = OPTIMIZERS[kind](weights)
     top = torch.optim.Adam(model.top.parameters())
+    said = {"words": "-" * 1000}
     keeper = hw.checkpointer(
         os.environ["FOLDER"],
         model=model,
         optimizer=tables,
         top=top,
+        values=said,
         every_steps=1000,
         stage_steps=1 if "OFTEN" in os.environ else None,
         keep_last=int(os.environ.get("KEEP", "3")),
@@ -96,6 +100,8 @@ def main() -> None:
         trained(users, items).square().mean().backward()
         for optimizer in (tables, top):
             optimizer.step()
+        if str(RANK) == WORDY_RANK and str(step) in WORDY.split(","):
+            said["words"] *= 4
         every = int(os.environ.get("STAGE_ONLY", "1"))
         if step % every == 0:
             keeper.save(step)
