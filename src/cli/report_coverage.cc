@@ -23,7 +23,7 @@ std::string said(const Counted& c) {
   return fmt::format("{} {}", human_count(c.count), c.count == 1 ? c.one : c.many);
 }
 
-void say_losses(std::vector<std::string>& out, const Coverage& c) {
+void say_losses(std::vector<std::string>& out, const Coverage& c, bool is_live) {
   if (c.ranks_reporting == 0) {
     out.push_back("No rank left a record: only what the launcher or the scheduler saw is in here.");
   } else if (c.ranks_reporting < c.ranks_expected) {
@@ -40,7 +40,8 @@ void say_losses(std::vector<std::string>& out, const Coverage& c) {
   }
   if (c.uncommitted_records > 0) {
     out.push_back(said({c.uncommitted_records, "record was", "records were"}) +
-                  " being written when the process died.");
+                  (is_live ? " being written while they were read; a later report has them."
+                           : " being written when the process died."));
   }
   if (c.names_dropped > 0) {
     out.push_back(said({c.names_dropped, "name", "names"}) +
@@ -103,10 +104,10 @@ void say_anomalies(std::vector<std::string>& out, const timeline::Anomalies& a) 
 
 }  // namespace
 
-bool add_coverage(Page& page, const metrics::Report& r) {
+bool add_coverage(Page& page, const metrics::Report& r, bool is_live) {
   const Style& style = page.style();
   std::vector<std::string> lines;
-  say_losses(lines, r.coverage);
+  say_losses(lines, r.coverage, is_live);
   say_times(lines, r.coverage, style);
   say_anomalies(lines, r.coverage.anomalies);
   std::size_t notes = 0;

@@ -25,7 +25,7 @@ bool add_breakdown(Page& page, const metrics::Report& r);                       
 bool add_attempts(Page& page, const metrics::Report& r, const TextOptions& options);
 bool add_failures(Page& page, const metrics::Report& r);
 bool add_losses(Page& page, const metrics::Report& r, const std::optional<SaveAdvice>& saves);
-bool add_coverage(Page& page, const metrics::Report& r);
+bool add_coverage(Page& page, const metrics::Report& r, bool is_live);
 
 // ETT, idleness and failure in hundredths of a percent; they add up to 100.00 or are all 0.
 struct HeadShares {

@@ -195,7 +195,8 @@ std::string to_text(const Report& r, const TextOptions& options) {
     if (add_failures(page, r)) page.blank();
     if (add_losses(page, r, options.saves)) page.blank();
   }
-  const bool covered = add_coverage(page, r);
+  const bool is_live = options.state == JobState::running || options.state == JobState::restarting;
+  const bool covered = add_coverage(page, r, is_live);
   std::string text = page.text();
   if (!covered && text.ends_with("\n\n")) text.pop_back();
   return text;

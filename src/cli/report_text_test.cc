@@ -175,6 +175,18 @@ TEST(ReportText, SaysWhereTheOutputOfWhoFailedIs) {
   EXPECT_THAT(to_text(r, {}), HasSubstr("/rank-3.log\n")) << "never cut";
 }
 
+TEST(ReportText, WhatALiveJobIsWritingIsNoSignOfDeath) {
+  metrics::Report r;
+  r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 10 * kS;
+  r.coverage.ranks_reporting = r.coverage.ranks_expected = 1;
+  r.coverage.uncommitted_records = 3;
+  TextOptions options;
+  options.state = JobState::running;
+  EXPECT_THAT(to_text(r, options), HasSubstr("3 records were being written while they were read"));
+  options.state = JobState::clean;
+  EXPECT_THAT(to_text(r, options), HasSubstr("3 records were being written when the process died"));
+}
+
 TEST(ReportText, ALiveJobThatStandsStillSaysSo) {
   metrics::Report r;
   r.sums[Bucket::effective] = r.wall_ns = r.end_ns = 100 * kS;

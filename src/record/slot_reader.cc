@@ -137,7 +137,7 @@ event::StreamLoss SlotReader::loss(const event::LiveFields& live, const std::str
   }
   if (live_damaged_) add("header fields cursor and limit at bytes 512 and 576 are damaged");
   if (loss.uncommitted_records > 0) {
-    add(std::to_string(loss.uncommitted_records) + " records never committed" +
+    add(std::to_string(loss.uncommitted_records) + " records not committed" +
         place(first_uncommitted_));
   }
   if (loss.dropped_records > 0) {
