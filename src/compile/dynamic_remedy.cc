@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::size_t kSourceShownMax = 80;  // of a name that is no expression of the script's
 
-bool is_whole_number(std::string_view text) {
-  std::int64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 // For a comment: a line break would end it, and what follows would be code.
 std::string one_line(std::string_view text) {
   std::string out(text);
@@ -41,13 +35,20 @@ std::string expression_of(const DynamicChange& change) {
 
 }  // namespace
 
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
 Obstacle obstacle_of(const DynamicChange& change) {
   const bool size = change.reason == "size change" && change.dim >= 0;
   const bool number = change.reason == "scalar change";
   if (change.reason == "dimensionality change") return Obstacle::dimensions;
   if (change.reason == "stride change") return Obstacle::strides;
   if (!size && !number) return Obstacle::untold;
-  if (number && !(is_whole_number(change.was) && is_whole_number(change.is))) {
+  if (number && !(whole_number(change.was) && whole_number(change.is))) {
     return Obstacle::fraction;
   }
   if (!change.whole) return Obstacle::too_long;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,9 @@ enum class Obstacle : std::uint8_t {
   address,     // its name has one in it
   one_value    // it can be named, and the code holds for one value of it all the same
 };
+
+// What a change was or is, where torch tells of it as a whole number.
+[[nodiscard]] std::optional<std::int64_t> whole_number(std::string_view text);
 
 // none … address.
 [[nodiscard]] Obstacle obstacle_of(const DynamicChange& change);

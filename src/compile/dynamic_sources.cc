@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 
@@ -15,13 +14,6 @@ namespace headway::compile {
 namespace {
 
 constexpr std::size_t kRemainingMax = 1000;
-
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return out;
-}
 
 // Torch compiles apart for sizes of 0 and 1, whatever it is told.
 bool is_special_size(std::int64_t size) {

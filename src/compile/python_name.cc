@@ -33,7 +33,7 @@ bool is_identifier(std::string_view text) {
          std::ranges::find(kKeywords, text) == kKeywords.end();
 }
 
-bool is_whole_number(std::string_view text) {
+bool is_decimal_literal(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_digit) &&
          (text.size() == 1 || text.front() != '0');
 }
@@ -65,7 +65,7 @@ std::string_view subscript_at(std::string_view text) {
     inner = text.substr(0, close);
     const std::string_view digits = inner.starts_with('-') ? inner.substr(1) : inner;
     const bool constant = inner == "True" || inner == "False" || inner == "None";
-    if (!constant && !is_whole_number(digits)) return {};
+    if (!constant && !is_decimal_literal(digits)) return {};
   }
   return text.substr(inner.size()).starts_with(']') ? inner : std::string_view();
 }
@@ -73,7 +73,7 @@ std::string_view subscript_at(std::string_view text) {
 // A module's child, which it can be asked for by its name: ".lin", of a list "[3]".
 std::string child_of(std::string_view table, std::string_view key) {
   const std::string_view name = key.size() > 2 ? key.substr(1, key.size() - 2) : key;
-  if (is_whole_number(name)) return std::string("[").append(name).append("]");
+  if (is_decimal_literal(name)) return std::string("[").append(name).append("]");
   if (is_identifier(name) && is_ascii(name)) return std::string(".").append(name);
   return std::string(".").append(table).append("[").append(key).append("]");
 }
